@@ -1,0 +1,41 @@
+"""Differentiable multibody dynamics: DeNOC and spatial operators on JAX.
+
+    import jaxdenoc as jd
+
+Functions take one robot and one state; a batch is `jax.vmap`.
+"""
+
+from ._errors import ModelError as ModelError
+from ._errors import ModelWarning as ModelWarning
+from .dynamics import DeNOC as DeNOC
+from .dynamics import Factors as Factors
+from .dynamics import bias_forces as bias_forces
+from .dynamics import center_of_mass as center_of_mass
+from .dynamics import centroidal_momentum as centroidal_momentum
+from .dynamics import coriolis_matrix as coriolis_matrix
+from .dynamics import denoc as denoc
+from .dynamics import elementary_matrices as elementary_matrices
+from .dynamics import factorize as factorize
+from .dynamics import forward_dynamics as forward_dynamics
+from .dynamics import forward_kinematics as forward_kinematics
+from .dynamics import frame_pose as frame_pose
+from .dynamics import gravity_forces as gravity_forces
+from .dynamics import inverse_dynamics as inverse_dynamics
+from .dynamics import jacobian as jacobian
+from .dynamics import kinetic_energy as kinetic_energy
+from .dynamics import mass_matrix as mass_matrix
+from .dynamics import operational_inertia_inverse as operational_inertia_inverse
+from .dynamics import potential_energy as potential_energy
+from .dynamics import reverse_gaussian_elimination as reverse_gaussian_elimination
+from .model import DHLink as DHLink
+from .model import Link as Link
+from .model import Model as Model
+from .model import Placement as Placement
+from .model import build as build
+from .model import configuration_rate as configuration_rate
+from .model import difference as difference
+from .model import from_dh as from_dh
+from .model import integrate as integrate
+from .model import lock as lock
+from .model import neutral as neutral
+from .model import random_state as random_state

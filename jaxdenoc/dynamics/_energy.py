@@ -1,0 +1,51 @@
+"""Energies, the mass centre, the momentum about it."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._types import Joints, Position
+from ..model import Model
+from ..recursion import bodies, posture, twists
+from ..spatial import Vec3
+from ._state import check_state
+
+
+def kinetic_energy(model: Model, q: Position, qd: Joints) -> Float[Array, ""]:
+    """½ Σ V* M V over the links, and ½ armature θ̇²: ½ θ̇ᵀ ℳ θ̇."""
+    check_state(model, q=q, qd=qd)
+    here = posture(model, q)
+    V = twists(here.phi, here.H, model.rows.from_velocities(qd), here.tree)
+    M = bodies(model).inertia(here.R)
+    return (jnp.sum((M @ V) @ V) + model.armature @ qd**2) / 2
+
+
+def potential_energy(model: Model, q: Position) -> Float[Array, ""]:
+    """-Σ m g·c, zero when the mass centre is at the base's origin."""
+    check_state(model, q=q)
+    return -jnp.sum(model.mass) * (model.gravity @ center_of_mass(model, q))
+
+
+def center_of_mass(model: Model, q: Position) -> Float[Array, "3"]:
+    """The mass centre of the moving links, base axes."""
+    check_state(model, q=q)
+    return _sum(_first_moments(model, posture(model, q))) / jnp.sum(model.mass)
+
+
+def centroidal_momentum(model: Model, q: Position, qd: Joints) -> Float[Array, "6"]:
+    """Angular momentum about the mass centre, then linear momentum, base axes."""
+    check_state(model, q=q, qd=qd)
+    here = posture(model, q)
+    V = twists(here.phi, here.H, model.rows.from_velocities(qd), here.tree)
+    L = bodies(model).inertia(here.R) @ V
+    centre = _sum(_first_moments(model, here)) / jnp.sum(model.mass)
+    about_centre = L.n + (here.o - Vec3.of(centre[None])).cross(L.f)
+    return jnp.concatenate([_sum(about_centre), _sum(L.f)])
+
+
+def _first_moments(model: Model, here) -> Vec3:
+    body = bodies(model)
+    return (here.o + here.R @ body.c) * body.m
+
+
+def _sum(x: Vec3) -> Float[Array, "3"]:
+    return jnp.sum(x.array, axis=0)

@@ -1,0 +1,149 @@
+"""What a model must fulfil, checked when it is built; each refusal names a remedy."""
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import ModelError
+from ._rows import DEGREES
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+
+def check_topology(model: "Model") -> None:
+    n = model.n_links
+    if n == 0:
+        raise ModelError(f"Model '{model.name}' has no moving link. Add a joint to it.")
+    for what, names in ("joint", model.joint_names), ("link", model.link_names):
+        if len(names) != n:
+            raise ModelError(
+                f"Model '{model.name}' has {n} links but {len(names)} {what} names. "
+                "Give each link one joint name and one link name."
+            )
+    bodies = (model.base_name, *model.link_names, *model.frame_names)
+    for what, names in ("joint", model.joint_names), ("link or frame", bodies):
+        twice = sorted({s for s in names if names.count(s) > 1})
+        if twice:
+            raise ModelError(
+                f"Model '{model.name}' has two of the {what} name '{twice[0]}'. "
+                "Rename one: names are how links and joints are addressed."
+            )
+    for i, kind in enumerate(model.joint_kinds):
+        if kind not in DEGREES:
+            raise ModelError(
+                f"Joint '{model.joint_names[i]}' is of kind '{kind}'. The kinds are "
+                f"{', '.join(DEGREES)}; make it of these, or lock it (kind 'fixed')."
+            )
+        if kind == "free" and (i > 0 or model.parent.count(-1) > 1):
+            raise ModelError(
+                f"Joint '{model.joint_names[i]}' is free but is not the one root. A "
+                "free base comes first and everything hangs from it; make one model "
+                "for each robot."
+            )
+
+
+def check_shapes(model: "Model") -> None:
+    n, v, k = model.n_links, model.nv, len(model.frame_names)
+    shapes = {
+        **{"mass": (n,), "com": (n, 3), "inertia": (n, 3, 3)},
+        **{"axis": (n, 3), "pitch": (n,), "gravity": (3,), "friction_speed": ()},
+        **dict.fromkeys(("armature", "damping", "friction"), (v,)),
+        **dict.fromkeys(("q_lower", "q_upper", "qd_limit", "tau_limit"), (v,)),
+        **{"placement.rotation": (n, 3, 3), "placement.translation": (n, 3)},
+        **{"frame_placement.rotation": (k, 3, 3)},
+        **{"frame_placement.translation": (k, 3)},
+    }
+    for path, shape in shapes.items():
+        leaf = _leaf(model, path)
+        if jnp.shape(leaf) != shape:
+            raise ModelError(
+                f"Model '{model.name}': {path} has shape {jnp.shape(leaf)}, but "
+                f"{n} links with {v} velocities need {shape}."
+            )
+
+
+def check_numbers(model: "Model") -> None:
+    """What can be seen to be wrong in the numbers, where they are numbers already."""
+    leaves = jax.tree.leaves(model)
+    if any(isinstance(x, jax.core.Tracer) for x in leaves):
+        return
+    limits = ("q_lower", "q_upper", "qd_limit", "tau_limit")
+    for path in ("mass", "com", "inertia", "placement.rotation", "axis", "pitch",
+                 "placement.translation", "armature", "damping", "friction",
+                 "gravity", "friction_speed", *limits):  # fmt: skip
+        values = np.asarray(_leaf(model, path))
+        bad = np.isnan(values) if path in limits else ~np.isfinite(values)
+        if bad.any():
+            where = _owner(model, path, int(np.argwhere(bad)[0][0]) if bad.ndim else 0)
+            raise ModelError(
+                f"{where}: {path} is not a finite number. Correct it in the source."
+            )
+    for path in ("mass", "armature", "damping", "friction"):
+        values = np.asarray(_leaf(model, path))
+        if (values < 0).any():
+            i = int(np.argmin(values))
+            raise ModelError(
+                f"{_owner(model, path, i)}: {path} is {values[i]:g}, below zero. "
+                "Give it a value of zero or more."
+            )
+    if not model.friction_speed > 0:
+        raise ModelError(
+            f"Model '{model.name}': friction_speed is {float(model.friction_speed):g}. "
+            "Give it a small positive speed, such as 0.01."
+        )
+    for i in range(model.n_links):
+        _check_axis(model, i)
+        _check_rotation(model, i)
+        check_inertia(np.asarray(model.inertia[i]), f"Link '{model.link_names[i]}'")
+
+
+def check_inertia(inertia: np.ndarray, where: str) -> None:
+    """Symmetric, and the moments of a body: no one larger than the other two."""
+    size = np.abs(inertia).max()
+    tolerance = 1e-6 * size  # files carry few digits, and float32 fewer than float64
+    if np.abs(inertia - inertia.T).max() > tolerance:
+        raise ModelError(f"{where}: the inertia is not symmetric. Mirror its entries.")
+    a, b, c = np.linalg.eigvalsh(inertia)
+    if a < -tolerance or a + b < c - tolerance:
+        raise ModelError(
+            f"{where}: principal moments {a:g}, {b:g}, {c:g} belong to no body: "
+            "none may be negative or larger than the sum of the other two. Check the "
+            "inertia about the mass centre, its units and the signs of its products."
+        )
+
+
+def _check_axis(model: "Model", i: int) -> None:
+    length = float(np.linalg.norm(np.asarray(model.axis[i])))
+    if model.joint_kinds[i] != "free" and abs(length - 1) > 1e-4:
+        raise ModelError(
+            f"Joint '{model.joint_names[i]}': the axis has length {length:g}. "
+            "Give a direction as a unit vector."
+        )
+
+
+def _check_rotation(model: "Model", i: int) -> None:
+    R = np.asarray(model.placement.rotation[i], float)
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
+        raise ModelError(
+            f"Joint '{model.joint_names[i]}': the placement's rotation is not one. "
+            "Its columns are the joint's axes, orthogonal and right-handed."
+        )
+
+
+def _leaf(model: "Model", path: str):
+    for part in path.split("."):
+        model = getattr(model, part)
+    return model
+
+
+def _owner(model: "Model", path: str, i: int) -> str:
+    if path in ("mass", "com", "inertia"):
+        return f"Link '{model.link_names[i]}'"
+    if path in ("axis", "pitch", "placement.rotation", "placement.translation"):
+        return f"Joint '{model.joint_names[i]}'"
+    if path in ("gravity", "friction_speed"):
+        return f"Model '{model.name}'"
+    return f"Joint '{model.velocity_names[i]}'"

@@ -1,0 +1,104 @@
+"""Joints: how a coordinate moves a link, and which twist a velocity gives it.
+
+One formula serves every joint of one degree of freedom, without a branch: it turns by
+`turn · q` about its axis and slides by `slide · q` along it.
+
+    revolute, continuous   turn = 1   slide = 0
+    prismatic              turn = 0   slide = 1
+    helical                turn = 1   slide = pitch
+
+A free base is six rows at one place, see `_rows.py`: the first has the whole motion,
+and their axes are those of the body.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Joints, Position, Scalar
+from ..spatial import Mat3, Screw, Shift, Vec3, skew
+from ..spatial import _quaternion as quaternion
+from ._model import Model
+
+
+class Joint(eqx.Module):
+    """One row of the outward kinematics, ready for `place`."""
+
+    R0: Mat3  # R_tree R_J = R0 + sin R1 + (1 - cos) R2
+    R1: Mat3
+    R2: Mat3
+    sin: Scalar
+    versin: Scalar
+    l0: Vec3  # from the parent's origin, l = l0 + slide q l1, parent axes
+    l1: Vec3
+    slid: Scalar
+    screw: Screw  # body axes
+    carried: Scalar  # 1, or 0 for the axes of a free base, which carry themselves
+
+    def place(self, R: Mat3) -> tuple[Mat3, Shift, Screw]:
+        """From the parent's rotation: the link's, φ, and H in base axes [MATH 1.3].
+
+        R_J = 1 + sin h̃ + (1 - cos) h̃ h̃ ,   H = [turn R h; slide R h]
+        """
+        phi = Shift(R @ (self.l0 + self.l1 * self.slid))
+        R = R @ (self.R0 + self.R1 * self.sin + self.R2 * self.versin)
+        return R, phi, Screw(R @ self.screw.h, self.screw.turn, self.screw.slide)
+
+
+def turn_and_slide(model: Model) -> tuple[Joints, Joints]:
+    """Radians and metres per unit of q, one per link."""
+
+    def mask(*kinds):
+        return jnp.asarray(np.isin(model.joint_kinds, kinds), model.pitch.dtype)
+
+    slide = mask("prismatic") + mask("helical") * model.pitch
+    return mask("revolute", "continuous", "helical"), slide
+
+
+def joints(model: Model, q: Position) -> Joint:
+    """The joints of a model at q, one row per velocity."""
+    free = model.floating_base
+    turn, slide = turn_and_slide(model)
+    q1 = jnp.concatenate([jnp.zeros_like(q[:1]), q[7:]]) if free else q
+    h, R_tree = Vec3.of(model.axis), Mat3.of(model.placement.rotation)
+    R1 = R_tree @ skew(h)
+    joint = Joint(
+        R_tree,
+        R1,
+        R1 @ skew(h),
+        jnp.sin(turn * q1),
+        1 - jnp.cos(turn * q1),
+        Vec3.of(model.placement.translation),
+        R_tree @ h,
+        slide * q1,
+        Screw(h, turn, slide),
+        jnp.ones_like(turn),
+    )
+    return _with_free_base(joint, model, q) if free else joint
+
+
+def _with_free_base(joint: Joint, model: Model, q: Position) -> Joint:
+    """Link 0 spread over six rows: all of its motion, then five times none."""
+    R_tree, t_tree = model.placement.rotation[0], model.placement.translation[0]
+    R = jnp.stack(
+        [R_tree @ quaternion.rotation(q[3:7])] + [jnp.eye(3, dtype=q.dtype)] * 5
+    )
+    l = jnp.zeros((6, 3), q.dtype).at[0].set(t_tree + R_tree @ q[:3])
+    none = jnp.zeros(6, q.dtype)
+    at_rest = Vec3(none, none, none)
+    axes = jnp.concatenate([jnp.eye(3, dtype=q.dtype)[::-1]] * 2)  # from vz to wx
+    turn = jnp.asarray([0.0, 0, 0, 1, 1, 1], q.dtype)
+    base = Joint(
+        Mat3.of(R),
+        Mat3(at_rest, at_rest, at_rest),
+        Mat3(at_rest, at_rest, at_rest),
+        none,
+        none,
+        Vec3.of(l),
+        at_rest,
+        none,
+        Screw(Vec3.of(axes), turn, 1 - turn),
+        none,
+    )
+    return jax.tree.map(lambda b, own: jnp.concatenate([b, own[1:]]), base, joint)

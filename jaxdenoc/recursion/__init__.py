@@ -1,0 +1,21 @@
+"""Recursions along the links: each one a short function over one of the two sweeps."""
+
+from ._composite import composite_inertias as composite_inertias
+from ._kinematics import Body as Body
+from ._kinematics import Motion as Motion
+from ._kinematics import Posture as Posture
+from ._kinematics import bodies as bodies
+from ._kinematics import motion as motion
+from ._kinematics import posture as posture
+from ._kinematics import twists as twists
+from ._mobility import Mobility as Mobility
+from ._mobility import mobilities as mobilities
+from ._newton_euler import joint_forces as joint_forces
+from ._riccati import factors as factors
+from ._riccati import innovations as innovations
+from ._sweep import base_to_tip as base_to_tip
+from ._sweep import tip_to_base as tip_to_base
+from ._triangular import solve_U as solve_U
+from ._triangular import solve_UT as solve_UT
+from ._triangular import times_U as times_U
+from ._triangular import times_UT as times_UT

@@ -1,0 +1,103 @@
+"""Sweeps over a tree, branch by branch.
+
+A branch is a run of links without a fork: link after link, each the only child of the
+one before. Within a branch a sweep is a `lax.scan`. Branches of one length that hang
+equally deep depend on none of each other, so they go side by side, as extra lanes of
+one scan; what remains at the forks is a few additions.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.tree as jt
+import numpy as np
+from jax import lax
+from jaxtyping import PyTree
+
+
+class Group(NamedTuple):
+    """Branches of one length at one depth, to be swept side by side."""
+
+    rows: np.ndarray  # (branches, length): the links, base to tip
+    roots: list[int]  # the link each branch hangs from, or -1
+
+
+@cache
+def groups(parent: tuple[int, ...]) -> tuple[Group, ...]:
+    """The branches of a tree, deeper groups after those that they hang from."""
+    n_children = np.bincount(np.array(parent) + 1, minlength=len(parent) + 1)[1:]
+    branches: list[list[int]] = []
+    at: list[int] = []  # the branch of each link
+    depth: list[int] = []  # of each branch, in branches
+    for i, p in enumerate(parent):
+        if p >= 0 and n_children[p] == 1:
+            branches[at[p]].append(i)
+            at.append(at[p])
+        else:
+            depth.append(depth[at[p]] + 1 if p >= 0 else 0)
+            at.append(len(branches))
+            branches.append([i])
+    kinds = sorted({(d, len(b)) for d, b in zip(depth, branches, strict=True)})
+    return tuple(
+        Group(np.array(rows), [parent[b[0]] for b in rows])
+        for kind in kinds
+        if (rows := [
+            b for d, b in zip(depth, branches, strict=True) if (d, len(b)) == kind
+        ])
+    )  # fmt: skip
+
+
+def outward(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTree:
+    ends: dict[int, PyTree] = {-1: root}  # x at the last link of every branch so far
+    results = []
+    for group in groups(parent):
+        start = _stack([ends[p] for p in group.roots])
+        last, y = _side_by_side(step, start, _take(links, group.rows), reverse=False)
+        ends |= {row[-1]: jt.map(lambda a: a[k], last) for k, row in _each(group)}
+        results.append(y)
+    return _in_order(results, parent)
+
+
+def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
+    totals: dict[int, PyTree] = {}  # Σ of the messages that have reached a link
+    results = []
+    for group in reversed(groups(parent)):
+        start = _stack([totals.get(row[-1], zero) for row in group.rows])
+        message, y = _side_by_side(step, start, _take(links, group.rows), reverse=True)
+        for k, p in enumerate(group.roots):
+            one = jt.map(lambda a: a[k], message)
+            totals[p] = jt.map(jnp.add, totals[p], one) if p in totals else one
+        results.append(y)
+    return totals[-1], _in_order(results[::-1], parent)
+
+
+def _side_by_side(step, start, links, *, reverse):
+    """Scans over the second axis, all branches (the first axis) at a time."""
+    links = jt.map(lambda a: jnp.moveaxis(a, 0, 1), links)
+    return lax.scan(jax.vmap(step), start, links, reverse=reverse)
+
+
+def _each(group: Group):
+    return ((k, [int(i) for i in row]) for k, row in enumerate(group.rows))
+
+
+def _stack(xs: list) -> PyTree:
+    return jt.map(lambda *a: jnp.stack(a), *xs)
+
+
+def _take(links: PyTree, rows: np.ndarray) -> PyTree:
+    return jt.map(lambda a: a[rows], links)
+
+
+def _in_order(results: list, parent: tuple) -> PyTree:
+    """The groups' results (length, branches, ...) as one row per link, in order."""
+    order = np.concatenate([g.rows.T.ravel() for g in groups(parent)])
+    back = np.argsort(order)
+
+    def join(*parts):
+        return jnp.concatenate([a.reshape(-1, *a.shape[2:]) for a in parts])[back]
+
+    return jt.map(join, *results)
