@@ -5,6 +5,7 @@
 Functions take one robot and one state; a batch is `jax.vmap`.
 """
 
+from . import robots as robots
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
 from .dynamics import DeNOC as DeNOC
@@ -39,3 +40,9 @@ from .model import integrate as integrate
 from .model import lock as lock
 from .model import neutral as neutral
 from .model import random_state as random_state
+from .simulate import Trajectory as Trajectory
+from .simulate import simulate as simulate
+from .io import load as load
+from .io import restore as restore
+from .io import save as save
+from .io import to_urdf as to_urdf

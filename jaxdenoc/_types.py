@@ -1,6 +1,13 @@
 """Array types. `n` counts links, `v` velocities; 6 is [angular, linear]."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 from jaxtyping import Array, Float
+
+Number = float | int  # of a person's input, as is
+Numbers = Sequence[Any] | np.ndarray | Array  # a row or a table of them
 
 Scalar = Float[Array, "..."]  # a number; outside a step, a row of them, one per link
 Position = Float[Array, " q"]

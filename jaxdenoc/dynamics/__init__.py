@@ -20,3 +20,4 @@ from ._kinematics import forward_kinematics as forward_kinematics
 from ._kinematics import frame_pose as frame_pose
 from ._kinematics import jacobian as jacobian
 from ._mass_matrix import mass_matrix as mass_matrix
+from ._state import check_state as check_state

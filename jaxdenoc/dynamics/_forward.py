@@ -49,5 +49,5 @@ def _recursive(model, q, qd, tau, fext) -> Joints:
     )
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    inn = innovations(out.phi, out.H, out.M, out.f, driving, armature, rows.tree)
-    return rows.to_velocities(solve_UT(out.phi, out.H, inn.G, inn.e, rows.tree))
+    e, G = innovations(out.phi, out.H, out.M, out.f, driving, armature, rows.tree)
+    return rows.to_velocities(solve_UT(out.phi, out.H, G, e, rows.tree))

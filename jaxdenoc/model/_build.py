@@ -5,7 +5,7 @@ branch by branch, parents first. Fixed joints vanish: the link is merged into it
 parent and its name stays as a frame.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from .._errors import ModelError
+from .._types import Number, Numbers
 from ._check import check_inertia
 from ._model import Model, Placement
 from ._rows import DEGREES
@@ -34,20 +35,20 @@ class Link:
     parent: str | None = None  # None: the base
     kind: str = "revolute"
     joint: str = ""  # if empty, the link's name with "_joint" behind it
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
-    pitch: float = 0.0
-    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
-    translation: Sequence[float] = (0.0, 0.0, 0.0)
-    mass: float = 0.0
-    com: Sequence[float] = (0.0, 0.0, 0.0)
-    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
-    armature: float = 0.0
-    damping: float = 0.0
-    friction: float = 0.0
-    lower: float = -np.inf
-    upper: float = np.inf
-    speed: float = np.inf
-    effort: float = np.inf
+    axis: Numbers = (0.0, 0.0, 1.0)
+    pitch: Number = 0.0
+    rotation: Numbers = field(default_factory=lambda: np.eye(3))
+    translation: Numbers = (0.0, 0.0, 0.0)
+    mass: Number = 0.0
+    com: Numbers = (0.0, 0.0, 0.0)
+    inertia: Numbers = field(default_factory=lambda: np.zeros((3, 3)))
+    armature: Number = 0.0
+    damping: Number = 0.0
+    friction: Number = 0.0
+    lower: Number = -np.inf
+    upper: Number = np.inf
+    speed: Number = np.inf
+    effort: Number = np.inf
 
     @property
     def joint_name(self) -> str:
@@ -57,7 +58,7 @@ class Link:
 def build(
     links: Iterable[Link],
     *,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    gravity: Numbers = (0.0, 0.0, -9.81),
     name: str = "robot",
     base: str = "base",
     dtype: DTypeLike | None = None,

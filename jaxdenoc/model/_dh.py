@@ -1,12 +1,13 @@
 """Denavit-Hartenberg tables in Saha's convention (MATH 1.7)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from jax.typing import DTypeLike
 
 from .._errors import ModelError
+from .._types import Number, Numbers
 from ._build import Link, build
 from ._model import Model
 
@@ -28,19 +29,19 @@ class DHLink:
     """
 
     kind: str
-    a: float
-    b: float
-    alpha: float
-    theta: float
-    mass: float
-    com: Sequence[float]
-    inertia: Sequence[float] | Sequence[Sequence[float]] | np.ndarray
+    a: Number
+    b: Number
+    alpha: Number
+    theta: Number
+    mass: Number
+    com: Numbers
+    inertia: Numbers
 
 
 def from_dh(
     rows: Iterable[DHLink],
     *,
-    gravity: Sequence[float] = (0.0, 0.0, -9.81),
+    gravity: Numbers = (0.0, 0.0, -9.81),
     name: str = "robot",
     dtype: DTypeLike | None = None,
 ) -> Model:

@@ -7,11 +7,12 @@ import equinox as eqx
 import numpy as np
 
 from .._errors import ModelError
+from .._types import Number
 from ._build import build, links_of
 from ._model import Model
 
 
-def lock(model: Model, joints: Mapping[str, float]) -> Model:
+def lock(model: Model, joints: Mapping[str, Number]) -> Model:
     """The model with these joints held at these values: their links become frames.
 
     The mass of a locked link is merged into its parent. The coordinates of the new

@@ -1,9 +1,13 @@
-"""Sweeps over a tree, branch by branch.
+"""Sweeps over a tree: branch by branch, or link by link where the branches are many.
 
 A branch is a run of links without a fork: link after link, each the only child of the
 one before. Within a branch a sweep is a `lax.scan`. Branches of one length that hang
 equally deep depend on none of each other, so they go side by side, as extra lanes of
 one scan; what remains at the forks is a few additions.
+
+Each group of branches is a loop of its own to compile. A tree that is mostly forks has
+many, so beyond `MOST_GROUPS` one loop takes the links one by one instead and finds
+every link's parent by its number: dearer to run, cheap to compile at any size.
 """
 
 from collections.abc import Callable
@@ -16,6 +20,9 @@ import jax.tree as jt
 import numpy as np
 from jax import lax
 from jaxtyping import PyTree
+
+
+MOST_GROUPS = 8
 
 
 class Group(NamedTuple):
@@ -51,6 +58,18 @@ def groups(parent: tuple[int, ...]) -> tuple[Group, ...]:
 
 
 def outward(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTree:
+    """`x_i, y_i = step(x_parent, link_i)`; returns y."""
+    many = len(groups(parent)) > MOST_GROUPS
+    return (_outward_by_link if many else _outward_by_branch)(step, root, links, parent)
+
+
+def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
+    """`m_i, y_i = step(Σ m_child, link_i)`; returns `Σ m` at the base, and y."""
+    many = len(groups(parent)) > MOST_GROUPS
+    return (_inward_by_link if many else _inward_by_branch)(step, zero, links, parent)
+
+
+def _outward_by_branch(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTree:
     ends: dict[int, PyTree] = {-1: root}  # x at the last link of every branch so far
     results = []
     for group in groups(parent):
@@ -61,7 +80,7 @@ def outward(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTre
     return _in_order(results, parent)
 
 
-def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
+def _inward_by_branch(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
     totals: dict[int, PyTree] = {}  # Σ of the messages that have reached a link
     results = []
     for group in reversed(groups(parent)):
@@ -101,3 +120,29 @@ def _in_order(results: list, parent: tuple) -> PyTree:
         return jnp.concatenate([a.reshape(-1, *a.shape[2:]) for a in parts])[back]
 
     return jt.map(join, *results)
+
+
+def _outward_by_link(step, root, links, parent):
+    def visit(x, row):
+        i, p, link = row
+        here, y = step(jt.map(lambda x: x[p], x), link)
+        return jt.map(lambda x, h: x.at[i].set(h), x, here), y
+
+    return lax.scan(visit, *_slots(root, links, parent))[1]
+
+
+def _inward_by_link(step, zero, links, parent):
+    def visit(total, row):
+        i, p, link = row
+        message, y = step(jt.map(lambda t: t[i], total), link)
+        return jt.map(lambda t, m: t.at[p].add(m), total, message), y
+
+    total, y = lax.scan(visit, *_slots(zero, links, parent), reverse=True)
+    return jt.map(lambda t: t[-1], total), y
+
+
+def _slots(x, links, parent):
+    """A slot per link, and a last one, -1, for the base."""
+    n = len(parent)
+    slots = jt.map(lambda x: jnp.broadcast_to(x, (n + 1, *jnp.shape(x))), x)
+    return slots, (jnp.arange(n), jnp.array(parent), links)

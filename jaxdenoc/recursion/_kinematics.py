@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import Joints, Position
+from .._types import Joints, Position, Scalar
 from ..model import Joint, Model, Tree, joints
 from ..spatial import (
     Mat3,
@@ -22,7 +22,7 @@ from ._sweep import base_to_tip
 class Body(eqx.Module):
     """The mass of a link, in body axes: zero for the inner rows of a joint."""
 
-    m: Joints
+    m: Scalar
     c: Vec3
     I_C: Sym3
 

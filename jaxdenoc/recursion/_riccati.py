@@ -1,7 +1,5 @@
 """Inward: articulated bodies. The Riccati sweep of Jain and Rodriguez, and Saha's M̂."""
 
-import equinox as eqx
-
 from .._types import Joints
 from ..model import Tree
 from ..spatial import ArticulatedInertia, RigidInertia, Screw, Shift, Wrench
@@ -35,13 +33,6 @@ def factors(
     return tip_to_base(step, zero, (phi, H, M, armature), tree)[1]
 
 
-class Innovations(eqx.Module):
-    """ê = D⁻¹ (τ - H z), and the gain G: what the outward half of a solve needs."""
-
-    e: Joints
-    G: Wrench
-
-
 def innovations(
     phi: Shift,
     H: Screw,
@@ -50,8 +41,8 @@ def innovations(
     tau: Joints,
     armature: Joints,
     tree: Tree,
-) -> Innovations:
-    """The Riccati sweep with the bias wrenches on board [MATH 6.1, 6.2].
+) -> tuple[Joints, Wrench]:
+    """ê = D⁻¹ e and G: the Riccati sweep with the bias on board [MATH 6.1, 6.2].
 
         P  = M + Σ φ P⁺ φ* ,   z = f + Σ φ z⁺   over the children
         e  = τ - H z
@@ -66,7 +57,7 @@ def innovations(
         D, G, P = eliminate(P + M, H, armature)
         z = z + f
         e = tau - z @ H
-        return (P.shifted(phi), phi.wrench(z + G * e)), Innovations(e / D, G)
+        return (P.shifted(phi), phi.wrench(z + G * e)), (e / D, G)
 
     zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])
     return tip_to_base(step, zero, (phi, H, M, f, tau, armature), tree)[1]

@@ -1,7 +1,5 @@
 """Spatial inertias as named scalars: of a rigid body, and of an articulated one."""
 
-from typing import Self
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -19,13 +17,13 @@ class RigidInertia(eqx.Module):
     J: Sym3
 
     @classmethod
-    def of(cls, m: Scalar, c: Vec3, I_C: Sym3) -> Self:
+    def of(cls, m: Scalar, c: Vec3, I_C: Sym3) -> "RigidInertia":
         """From the inertia about the mass centre, J = I_C + m c̃ c̃ᵀ."""
         h = c * m
         return cls(m, h, I_C + second_moment(h, c))
 
     @classmethod
-    def zeros(cls, like: Scalar) -> Self:
+    def zeros(cls, like: Scalar) -> "RigidInertia":
         o = jnp.zeros_like(like)
         return cls(o, Vec3.zeros(like), Sym3(o, o, o, o, o, o))
 
@@ -51,7 +49,7 @@ class ArticulatedInertia(eqx.Module):
     M: Sym3
 
     @classmethod
-    def zeros(cls, like: Scalar) -> Self:
+    def zeros(cls, like: Scalar) -> "ArticulatedInertia":
         o, v = jnp.zeros_like(like), Vec3.zeros(like)
         J = Sym3(o, o, o, o, o, o)
         return cls(J, Mat3(v, v, v), J)

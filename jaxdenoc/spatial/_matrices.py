@@ -1,7 +1,5 @@
 """3×3 matrices as named scalars: a general one, and a symmetric one."""
 
-from typing import Self
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,7 +16,7 @@ class Mat3(eqx.Module):
     z: Vec3
 
     @classmethod
-    def of(cls, a: Float[Array, "*rows 3 3"]) -> Self:
+    def of(cls, a: Float[Array, "*rows 3 3"]) -> "Mat3":
         return cls(*(Vec3.of(a[..., k, :]) for k in range(3)))
 
     @property
@@ -61,7 +59,7 @@ class Sym3(eqx.Module):
     zz: Scalar
 
     @classmethod
-    def of(cls, a: Float[Array, "*rows 3 3"]) -> Self:
+    def of(cls, a: Float[Array, "*rows 3 3"]) -> "Sym3":
         return cls(*(a[..., i, j] for i in range(3) for j in range(i, 3)))
 
     @property

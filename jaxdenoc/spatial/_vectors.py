@@ -5,8 +5,6 @@ an array and every operation below into one elementwise operation. All component
 in base axes, all moments about the link's own origin, angular parts first.
 """
 
-from typing import Self
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -20,11 +18,11 @@ class Vec3(eqx.Module):
     z: Scalar
 
     @classmethod
-    def of(cls, a: Float[Array, "*rows 3"]) -> Self:
+    def of(cls, a: Float[Array, "*rows 3"]) -> "Vec3":
         return cls(a[..., 0], a[..., 1], a[..., 2])
 
     @classmethod
-    def zeros(cls, like: Scalar) -> Self:
+    def zeros(cls, like: Scalar) -> "Vec3":
         o = jnp.zeros_like(like)
         return cls(o, o, o)
 
@@ -59,11 +57,11 @@ class Twist(eqx.Module):
     v: Vec3
 
     @classmethod
-    def of(cls, a: Float[Array, "*rows 6"]) -> Self:
+    def of(cls, a: Float[Array, "*rows 6"]) -> "Twist":
         return cls(Vec3.of(a[..., :3]), Vec3.of(a[..., 3:]))
 
     @classmethod
-    def zeros(cls, like: Scalar) -> Self:
+    def zeros(cls, like: Scalar) -> "Twist":
         return cls(Vec3.zeros(like), Vec3.zeros(like))
 
     @property
@@ -122,11 +120,11 @@ class Wrench(eqx.Module):
     f: Vec3
 
     @classmethod
-    def of(cls, a: Float[Array, "*rows 6"]) -> Self:
+    def of(cls, a: Float[Array, "*rows 6"]) -> "Wrench":
         return cls(Vec3.of(a[..., :3]), Vec3.of(a[..., 3:]))
 
     @classmethod
-    def zeros(cls, like: Scalar) -> Self:
+    def zeros(cls, like: Scalar) -> "Wrench":
         return cls(Vec3.zeros(like), Vec3.zeros(like))
 
     @property

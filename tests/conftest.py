@@ -1,0 +1,35 @@
+"""All tests run in float64, with strict types, and with every annotation checked."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from jaxtyping import install_import_hook
+
+install_import_hook("jaxdenoc", "beartype.beartype")
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+settings.register_profile(
+    "jaxdenoc",
+    deadline=None,  # the first example of a shape compiles
+    derandomize=True,  # a failure is found again by everyone
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("jaxdenoc")
+
+
+def pytest_collection_modifyitems(items):
+    """The slow ones first, so that no worker starts one at the very end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture
+def key():
+    return jax.random.key(0)

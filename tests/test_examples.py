@@ -1,0 +1,125 @@
+"""The example scripts and the operation counts, run as a user runs them."""
+
+import json
+import runpy
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdenoc as jd
+from jaxdenoc import viz
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def script(path):
+    return runpy.run_path(str(ROOT / path))
+
+
+def is_png(path):
+    data = path.read_bytes()
+    return data.startswith(b"\x89PNG") and len(data) > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.cites("Saha 1999, figures 6 and 9; MATH 15")
+def test_stanford_arm(tmp_path, capsys):
+    found = script("examples/01_stanford_arm.py")["main"](tmp_path)
+    golden = json.loads((GOLDEN / "stanford_arm.json").read_text())
+    np.testing.assert_allclose(found["tau"], golden["tau"], rtol=1e-11, atol=1e-13)
+    assert found["drift"] < 1e-7
+    assert found["apart"] < 1e-11
+    assert is_png(tmp_path / "stanford_arm_torques.png")
+    assert is_png(tmp_path / "stanford_arm_free_fall.png")
+    printed = capsys.readouterr().out
+    assert "joint3       29.9 N\n" in printed
+    assert "energy drifts by" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.cites("Saha 1999, figures 5 and 8; MATH 14, S10")
+def test_planar_arm(tmp_path, capsys):
+    found = script("examples/02_planar_arm.py")["main"](tmp_path)
+    golden = json.loads((GOLDEN / "planar_3link.json").read_text())
+    np.testing.assert_allclose(found["tau"], golden["tau"], rtol=1e-12, atol=1e-13)
+    fall = golden["freefall"]
+    np.testing.assert_allclose(found["fall"].t[::2], fall["t"], atol=1e-12)
+    np.testing.assert_allclose(found["fall"].q[::2], fall["q"], atol=1e-7)
+    assert found["drift"] < 1e-8
+    assert found["apart"] < 1e-9
+    assert is_png(tmp_path / "planar_arm_torques.png")
+    assert is_png(tmp_path / "planar_arm_free_fall.png")
+    assert "joint1      4.39 N·m" in capsys.readouterr().out
+
+
+@pytest.mark.cites("MATH 17")
+def test_operation_counts(tmp_path, capsys):
+    module = script("benchmarks/operation_counts.py")
+    module["main"](["--max-n", "5", "--json", str(tmp_path / "counts.json")])
+    report = json.loads((tmp_path / "counts.json").read_text())
+    for name in ("inverse dynamics", "forward dynamics"):
+        for laws in report[name]["laws"].values():
+            for slope, _, residual in laws.values():
+                assert slope > 0
+                assert residual == 0
+    # as printed, but for the additions of Walker and Orin at n = 6 (MATH 14, S7)
+    papers = report["inverse dynamics"]["papers"]
+    assert papers["Saha 1999"]["6"] == [676, 527]
+    assert papers["Balafoutis et al. 1988"]["6"] == [489, 421]
+    papers = report["forward dynamics"]["papers"]
+    assert papers["Saha 1999"] == {"6": [871, 797], "12": [2077, 1955]}
+    assert papers["Walker & Orin 1982"] == {"6": [633, 475], "12": [2357, 1716]}
+    assert "largest residual 0." in capsys.readouterr().out
+
+
+def test_the_counter_counts():
+    module = script("benchmarks/operation_counts.py")
+    model = jnp.ones(3)
+
+    @jax.custom_jvp
+    def square(x):
+        return x * x
+
+    square.defjvp(lambda x, dx: (x[0] * x[0], 2 * x[0] * dx[0]))
+
+    def step(carry, row):
+        k, x = carry
+        return (k + 1, x * row + x), row * row
+
+    def function(m, x):
+        scale = 2.0 * m[0] - 1.0  # of the model: 1 M, 1 A
+        y = jnp.sum(x * m) + scale  # 3 M, 2 A and 1 A
+        # the row is the model's: 3 M of the model; x enters only through the carry
+        (_, z), rows = jax.lax.scan(step, (0, y), m)  # 3 M, 3 A, and 3 M of the model
+        w = jax.lax.cond(z > 0, lambda z: z * z + z, lambda z: z, z)  # 1 M, 1 A
+        u = jax.jit(square)(w) + m @ x  # 1 M, and 3 M, 2 A, and 1 A
+        return u - jnp.sin(u), rows  # 1 A
+
+    found = module["count_call"](function, model, jnp.ones(3))
+    assert (found.state["M"], found.state["A"]) == (11, 11)
+    assert (found.model["M"], found.model["A"]) == (4, 1)
+    assert found.state["sin"] == 1
+    assert sum(found.state.values()) < 30  # integers and comparisons are not counted
+
+
+def test_figures_have_units_and_names():
+    tree = jd.robots.random_tree(jax.random.key(1), 5, floating_base=True)
+    t = np.linspace(0, 1, 7)
+    figure = viz.joint_panels(tree, t, np.ones((7, tree.nq)), quantity="position")
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels[:3] == ["displacement [m]"] * 3
+    assert labels[3:7] == ["quaternion"] * 4
+    assert figure.axes[-1].get_title() == tree.joint_names[-1]
+
+    arm = jd.robots.stanford_arm()
+    figure = viz.joint_curves(arm, t, np.ones((7, 6)), quantity="force")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["torque [N·m]", "force [N]"]
+    names = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert names == ["joint3"]
+
+    with pytest.raises(ValueError, match=r"need \(7, 6\)"):
+        viz.joint_curves(arm, t, np.ones((6, 7)), quantity="force")
