@@ -28,6 +28,10 @@ from .dynamics import mass_matrix as mass_matrix
 from .dynamics import operational_inertia_inverse as operational_inertia_inverse
 from .dynamics import potential_energy as potential_energy
 from .dynamics import reverse_gaussian_elimination as reverse_gaussian_elimination
+from .io import load as load
+from .io import restore as restore
+from .io import save as save
+from .io import to_urdf as to_urdf
 from .model import DHLink as DHLink
 from .model import Link as Link
 from .model import Model as Model
@@ -42,7 +46,3 @@ from .model import neutral as neutral
 from .model import random_state as random_state
 from .simulate import Trajectory as Trajectory
 from .simulate import simulate as simulate
-from .io import load as load
-from .io import restore as restore
-from .io import save as save
-from .io import to_urdf as to_urdf

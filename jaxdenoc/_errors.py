@@ -2,7 +2,7 @@
 
 
 class ModelError(ValueError):
-    """An input that cannot become, or act on, a model. Says what, where, and a remedy."""
+    """An input that cannot become, or act on, a model: what, where, and a remedy."""
 
 
 class ModelWarning(UserWarning):

@@ -139,7 +139,7 @@ def _random_rotation(rng) -> np.ndarray:
 
 
 def _generator(key) -> np.random.Generator:
-    """NumPy's generator seeded from a JAX key: a topology is drawn outside of tracing."""
+    """NumPy's generator from a JAX key: a topology is drawn outside of tracing."""
     if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
         key = jax.random.key_data(key)
     return np.random.default_rng(np.asarray(key).ravel().tolist())

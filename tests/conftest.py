@@ -3,6 +3,9 @@
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Half the time to compile, which is most of the time of this suite, and the same
+# numbers. `jaxdenoc demo`, which CI runs too, checks under default flags.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 from jaxtyping import install_import_hook
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import equinox as eqx
 
+from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..model import Model, Tree
 from ..recursion import (
@@ -51,6 +52,7 @@ class MomentumRate(eqx.Module):
         return MomentumRate(self.A - skew_times(phi.l, skew(self.p)), self.p)
 
 
+@jitted("form")
 def coriolis_matrix(
     model: Model,
     q: Position,

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..model import Model, Rows
 from ..recursion import bodies, posture
@@ -24,27 +25,31 @@ class DeNOC(eqx.Module):
     a tree B_ij is zero unless j is i or lies between i and the base.
     """
 
-    N_l: Float[Array, "6n 6n"]
-    N_d: Float[Array, "6n n"]
+    N_l: Float[Array, "6*n 6*n"]
+    N_d: Float[Array, "6*n n"]
     B: Float[Array, "n n 6 6"]  # B_ij carries the twist of C_j to C_i
     p: Float[Array, "n 6"]  # joint-rate propagation vectors
     M: Float[Array, "n 6 6"]  # diag(I_C, m 1)
     M_composite: Float[Array, "n 6 6"]  # M̃_i = M_i + Σ Bᵀ M̃ B over the children
     rows: Rows
 
+    @jitted()
     def twists(self, qd: Joints) -> Float[Array, "n 6"]:
         """t = N_l N_d θ̇."""
         return (self.N_l @ self.N_d @ self.rows.from_velocities(qd)).reshape(-1, 6)
 
+    @jitted()
     def generalized_forces(self, wrenches: Float[Array, "n 6"]) -> Joints:
         """τ = N_dᵀ N_lᵀ w, for wrenches about the mass centres [Saha 1999 30]."""
         return self.rows.to_velocities(self.N_d.T @ self.N_l.T @ wrenches.ravel())
 
+    @jitted()
     def inertia_elements(self) -> Square:
         """The GIM: i_ij = p_iᵀ M̃_i B_ij p_j for j ≤ i, and symmetric [Saha 1999 24]."""
         low = jnp.einsum("ia,iab,ijbc,jc->ij", self.p, self.M_composite, self.B, self.p)
         return self._in_qd_order(jnp.tril(low) + jnp.tril(low, -1).T)
 
+    @jitted()
     def coriolis_elements(self, qd: Joints) -> Square:
         """C = N_dᵀ (N_lᵀ M Ṅ_l + M̃ Ω + N_lᵀ Ṁ N_l) N_d [Saha 1999 26].
 
@@ -69,6 +74,7 @@ class DeNOC(eqx.Module):
         return self.rows.to_velocities(self.rows.to_velocities(matrix).T).T
 
 
+@jitted()
 def denoc(model: Model, q: Position) -> DeNOC:
     """The DeNOC matrices of a model at q."""
     check_state(model, q=q)
@@ -80,9 +86,10 @@ def denoc(model: Model, q: Position) -> DeNOC:
     H = here.H
     p = jnp.concatenate([H.w.array, H.v.array + jnp.cross(H.w.array, d)], axis=1)
     I_C, zero = rotate(here.R, body.I_C).array, jnp.zeros((n, 3, 3), q.dtype)
-    M = _blocks(I_C, zero, zero, body.m[:, None, None] * jnp.eye(3, dtype=q.dtype))
+    eye = jnp.eye(3, dtype=q.dtype)
+    M = _blocks(I_C, zero, zero, body.m[:, None, None] * eye[None])
 
-    one = jnp.broadcast_to(jnp.eye(3, dtype=q.dtype), (n, n, 3, 3))
+    one = jnp.broadcast_to(eye, (n, n, 3, 3))
     arm = _skew(c[None, :] - c[:, None])  # c_ij = c_j - c_i
     B = _blocks(one, jnp.zeros_like(one), arm, one)
     related = jnp.asarray(rows.tree.ancestry.T)[..., None, None]

@@ -4,9 +4,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from .._jit import jitted
 from .._types import Joints, Square
 
 
+@jitted()
 def reverse_gaussian_elimination(matrix: Square) -> tuple[Square, Joints]:
     """U (unit upper triangular) and D of a symmetric matrix U diag(D) Uᵀ.
 
@@ -27,6 +29,7 @@ def reverse_gaussian_elimination(matrix: Square) -> tuple[Square, Joints]:
     return U, jnp.diagonal(L)
 
 
+@jitted()
 def elementary_matrices(matrix: Square) -> Float[Array, "k v v"]:
     """E_n, …, E_2, in the order in which they act: E_2 ⋯ E_n ℳ = D Uᵀ."""
     U, _ = reverse_gaussian_elimination(matrix)

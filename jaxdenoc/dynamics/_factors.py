@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..model import Model, Rows, locate
 from ..recursion import (
@@ -42,6 +43,7 @@ class Factors(eqx.Module):
         return self.rows.to_velocities(self.pivots)
 
     @property
+    @jitted()
     def U(self) -> Square:
         """U_ji = H_j φ(j, i) G_i for j between i and the base; dense, to look at."""
         there = to_common_point(self.here)
@@ -51,43 +53,53 @@ class Factors(eqx.Module):
         return self.rows.to_velocities(self.rows.to_velocities(U).T).T
 
     @property
+    @jitted()
     def m(self) -> Square:
         """m = U D^½, with ℳ = m mᵀ; dense, to look at."""
-        return self.U * jnp.sqrt(self.D)
+        return self.U * jnp.sqrt(self.D)[None, :]
 
+    @jitted()
     def solve(self, b: Joints) -> Joints:
         """ℳ⁻¹ b: U e = b, then D ê = e, then Uᵀ x = ê [Saha's three steps]."""
         return self._sweep(solve_UT, self._sweep(solve_U, b) / self.D)
 
+    @jitted()
     def mul(self, x: Joints) -> Joints:
         """ℳ x = U D Uᵀ x."""
         return self._sweep(times_U, self.D * self._sweep(times_UT, x))
 
+    @jitted()
     def inverse(self) -> Square:
         """ℳ⁻¹, column by column, in O(n²)."""
         one = jnp.eye(len(self.pivots), dtype=self.pivots.dtype)
         return jax.vmap(self.solve)(one)
 
+    @jitted()
     def logdet(self) -> Float[Array, ""]:
         """log det ℳ = Σ log D."""
         return jnp.sum(jnp.log(self.pivots))
 
+    @jitted("normalized")
     def total_rates(self, qd: Joints, *, normalized: bool = True) -> Joints:
         """ν = mᵀ θ̇, or ξ = Uᵀ θ̇. The kinetic energy is ½ νᵀν = ½ ξᵀDξ."""
         return self._scale(self._sweep(times_UT, qd), normalized)
 
+    @jitted("normalized")
     def joint_rates(self, nu: Joints, *, normalized: bool = True) -> Joints:
         """θ̇ from ν, or from ξ."""
         return self._sweep(solve_UT, self._unscale(nu, normalized))
 
+    @jitted("normalized")
     def working_moments(self, tau: Joints, *, normalized: bool = True) -> Joints:
         """ε = m⁻¹ τ, or κ = U⁻¹ τ. The power is νᵀε = θ̇ᵀτ."""
         return self._unscale(self._sweep(solve_U, tau), normalized)
 
+    @jitted("normalized")
     def joint_torques(self, eps: Joints, *, normalized: bool = True) -> Joints:
         """τ from ε, or from κ."""
         return self._sweep(times_U, self._scale(eps, normalized))
 
+    @jitted("link")
     def operational_inertia_inverse(
         self, model: Model, link: int | str
     ) -> Float[Array, "6 6"]:
@@ -117,6 +129,7 @@ class Factors(eqx.Module):
         )
 
 
+@jitted()
 def factorize(model: Model, q: Position) -> Factors:
     """The factors of ℳ at q, by one outward and one inward sweep [MATH 5.1]."""
     check_state(model, q=q)
@@ -128,6 +141,7 @@ def factorize(model: Model, q: Position) -> Factors:
     return Factors(here, D, G, rows)
 
 
+@jitted("link")
 def operational_inertia_inverse(
     model: Model, q: Position, link: int | str
 ) -> Float[Array, "6 6"]:

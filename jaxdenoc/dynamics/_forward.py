@@ -5,6 +5,7 @@ from typing import Literal
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
+from .._jit import jitted
 from .._types import Joints, Position, Spatial
 from ..model import Model
 from ..recursion import innovations, motion, solve_UT
@@ -14,6 +15,7 @@ from ._mass_matrix import mass_matrix
 from ._state import check_state, resistance
 
 
+@jitted("method")
 def forward_dynamics(
     model: Model,
     q: Position,

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from .._jit import jitted
 from .._types import Joints, Position, Spatial
 from ..model import Model
 from ..recursion import joint_forces, motion
@@ -9,6 +10,7 @@ from ..spatial import Wrench
 from ._state import check_state, resistance
 
 
+@jitted()
 def inverse_dynamics(
     model: Model, q: Position, qd: Joints, qdd: Joints, fext: Spatial | None = None
 ) -> Joints:
@@ -24,12 +26,14 @@ def inverse_dynamics(
     )
 
 
+@jitted()
 def bias_forces(model: Model, q: Position, qd: Joints) -> Joints:
     """What the joints need at θ̈ = 0: C θ̇ + gravity + friction."""
     check_state(model, q=q, qd=qd)
     return _rigid(model, q, qd, None, None) + resistance(model, qd)
 
 
+@jitted()
 def gravity_forces(model: Model, q: Position) -> Joints:
     """What the joints need to hold the robot still, ID(q, 0, 0)."""
     check_state(model, q=q)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._jit import jitted
 from .._types import Poses, Position
 from ..model import Model, locate
 from ..recursion import posture
@@ -14,6 +15,7 @@ from ..spatial import Vec3
 from ._state import check_state
 
 
+@jitted()
 def forward_kinematics(model: Model, q: Position) -> Poses:
     """The pose of every link in base axes, 4×4: its axes and its origin."""
     check_state(model, q=q)
@@ -22,6 +24,7 @@ def forward_kinematics(model: Model, q: Position) -> Poses:
     return jax.vmap(_pose)(R.array, o.array)
 
 
+@jitted("link")
 def frame_pose(model: Model, q: Position, link: int | str) -> Float[Array, "4 4"]:
     """The pose of one link or named frame in base axes."""
     i, R, t = locate(model, link)
@@ -30,6 +33,7 @@ def frame_pose(model: Model, q: Position, link: int | str) -> Float[Array, "4 4"
     return forward_kinematics(model, q)[i] @ _pose(R, t)
 
 
+@jitted("link", "axes")
 def jacobian(
     model: Model,
     q: Position,

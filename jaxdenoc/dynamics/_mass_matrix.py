@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from .._jit import jitted
 from .._types import Position, Square
 from ..model import Model
 from ..recursion import bodies, composite_inertias, posture
@@ -9,6 +10,7 @@ from ._pairs import ancestors, to_common_point, twists_there
 from ._state import check_state
 
 
+@jitted()
 def mass_matrix(model: Model, q: Position) -> Square:
     """ℳ = H φ M φ* H*, with the joints' armature on its diagonal.
 

@@ -5,6 +5,7 @@ branch by branch, parents first. Fixed joints vanish: the link is merged into it
 parent and its name stays as a frame.
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from .._errors import ModelError
+from .._errors import ModelError, ModelWarning
 from .._types import Number, Numbers
 from ._check import check_inertia
 from ._model import Model, Placement
@@ -64,6 +65,8 @@ def build(
     dtype: DTypeLike | None = None,
 ) -> Model:
     """A model from links. `dtype` is the default float type of JAX if not given."""
+    if dtype is not None and not jnp.issubdtype(dtype, jnp.floating):
+        raise ModelError(f"dtype is {dtype}. Give a float type, such as 'float32'.")
     links = branch_by_branch([_checked(link) for link in links], base)
     moving, frames = merge_fixed(links, base)
     if not moving:
@@ -161,7 +164,16 @@ def merge_fixed(links: list[Link], base: str) -> tuple[list[Link], list[Link]]:
 
 
 def _merged(host: Link, guest: Link) -> Link:
-    """Two rigid bodies as one: masses, first moments and second moments add."""
+    """Two rigid bodies as one: masses, first moments and second moments add.
+
+    It is the whole that must be a possible body. Files do give small fixed parts
+    moments that no body has; that is said, and what they add up to is checked later.
+    """
+    where = f"Link '{guest.name}', merged into '{host.name}'"
+    try:
+        check_inertia(np.asarray(guest.inertia, float), guest.mass, where)
+    except ModelError as impossible:
+        warnings.warn(str(impossible), ModelWarning, stacklevel=2)
     R, t = np.asarray(guest.rotation), np.asarray(guest.translation, float)
     mass = host.mass + guest.mass
     if guest.mass == 0 and not np.any(guest.inertia):
@@ -190,11 +202,10 @@ def _checked(link: Link) -> Link:
             raise ModelError(f"Link '{link.name}': {what} needs 3 rows of 3 numbers.")
     if not (np.isfinite(link.mass) and link.mass >= 0):
         raise ModelError(
-            f"Link '{link.name}': mass is {link.mass:g}. Give it zero or more kilograms."
+            f"Link '{link.name}': mass is {link.mass:g}. Give it 0 or more kg."
         )
     if not np.all(np.isfinite(link.inertia)):
         raise ModelError(f"Link '{link.name}': inertia is not finite. Correct it.")
-    check_inertia(np.asarray(link.inertia, float), f"Link '{link.name}'")
     if link.kind in ("fixed", "free"):
         return link
     axis = np.asarray(link.axis, float)

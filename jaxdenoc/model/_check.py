@@ -67,43 +67,52 @@ def check_shapes(model: "Model") -> None:
 
 def check_numbers(model: "Model") -> None:
     """What can be seen to be wrong in the numbers, where they are numbers already."""
-    leaves = jax.tree.leaves(model)
-    if any(isinstance(x, jax.core.Tracer) for x in leaves):
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model)):
         return
-    limits = ("q_lower", "q_upper", "qd_limit", "tau_limit")
-    for path in ("mass", "com", "inertia", "placement.rotation", "axis", "pitch",
-                 "placement.translation", "armature", "damping", "friction",
-                 "gravity", "friction_speed", *limits):  # fmt: skip
-        values = np.asarray(_leaf(model, path))
-        bad = np.isnan(values) if path in limits else ~np.isfinite(values)
+    numbers = {path: np.asarray(_leaf(model, path), float) for path in _NUMBERS}
+    for path, values in numbers.items():
+        bad = np.isnan(values) if path in _LIMITS else ~np.isfinite(values)
         if bad.any():
             where = _owner(model, path, int(np.argwhere(bad)[0][0]) if bad.ndim else 0)
             raise ModelError(
                 f"{where}: {path} is not a finite number. Correct it in the source."
             )
     for path in ("mass", "armature", "damping", "friction"):
-        values = np.asarray(_leaf(model, path))
-        if (values < 0).any():
-            i = int(np.argmin(values))
+        if (numbers[path] < 0).any():
+            i = int(np.argmin(numbers[path]))
             raise ModelError(
-                f"{_owner(model, path, i)}: {path} is {values[i]:g}, below zero. "
-                "Give it a value of zero or more."
+                f"{_owner(model, path, i)}: {path} is {numbers[path][i]:g}, below "
+                "zero. Give it a value of zero or more."
             )
-    if not model.friction_speed > 0:
+    if not numbers["friction_speed"] > 0:
         raise ModelError(
-            f"Model '{model.name}': friction_speed is {float(model.friction_speed):g}. "
+            f"Model '{model.name}': friction_speed is {numbers['friction_speed']:g}. "
             "Give it a small positive speed, such as 0.01."
         )
-    for i in range(model.n_links):
-        _check_axis(model, i)
-        _check_rotation(model, i)
-        check_inertia(np.asarray(model.inertia[i]), f"Link '{model.link_names[i]}'")
+    for i, (link, joint) in enumerate(
+        zip(model.link_names, model.joint_names, strict=True)
+    ):
+        if model.joint_kinds[i] != "free":
+            _check_axis(numbers["axis"][i], f"Joint '{joint}'")
+        _check_rotation(numbers["placement.rotation"][i], f"Joint '{joint}'")
+        check_inertia(numbers["inertia"][i], numbers["mass"][i], f"Link '{link}'")
 
 
-def check_inertia(inertia: np.ndarray, where: str) -> None:
-    """Symmetric, and the moments of a body: no one larger than the other two."""
-    size = np.abs(inertia).max()
-    tolerance = 1e-6 * size  # files carry few digits, and float32 fewer than float64
+_LIMITS = ("q_lower", "q_upper", "qd_limit", "tau_limit")
+_NUMBERS = (
+    *("mass", "com", "inertia", "axis", "pitch", "gravity", "friction_speed"),
+    *("placement.rotation", "placement.translation"),
+    *("armature", "damping", "friction", *_LIMITS),
+)
+
+
+def check_inertia(inertia: np.ndarray, mass: float, where: str) -> None:
+    """Symmetric, and the moments of a body: no one larger than the other two.
+
+    Files carry few digits and float32 not many more, so a part in a million passes,
+    and so does noise of the size of the mass within a micrometre.
+    """
+    tolerance = 1e-6 * np.abs(inertia).max() + 1e-12 * mass
     if np.abs(inertia - inertia.T).max() > tolerance:
         raise ModelError(f"{where}: the inertia is not symmetric. Mirror its entries.")
     a, b, c = np.linalg.eigvalsh(inertia)
@@ -115,21 +124,20 @@ def check_inertia(inertia: np.ndarray, where: str) -> None:
         )
 
 
-def _check_axis(model: "Model", i: int) -> None:
-    length = float(np.linalg.norm(np.asarray(model.axis[i])))
-    if model.joint_kinds[i] != "free" and abs(length - 1) > 1e-4:
+def _check_axis(axis: np.ndarray, where: str) -> None:
+    length = float(np.linalg.norm(axis))
+    if abs(length - 1) > 1e-4:
         raise ModelError(
-            f"Joint '{model.joint_names[i]}': the axis has length {length:g}. "
-            "Give a direction as a unit vector."
+            f"{where}: the axis has length {length:g}. Give a direction as a unit "
+            "vector."
         )
 
 
-def _check_rotation(model: "Model", i: int) -> None:
-    R = np.asarray(model.placement.rotation[i], float)
+def _check_rotation(R: np.ndarray, where: str) -> None:
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
         raise ModelError(
-            f"Joint '{model.joint_names[i]}': the placement's rotation is not one. "
-            "Its columns are the joint's axes, orthogonal and right-handed."
+            f"{where}: the placement's rotation is not one. Its columns are the "
+            "joint's axes, orthogonal and right-handed."
         )
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, PRNGKeyArray
 
+from .._jit import jitted
 from .._types import Joints, Position
 from ..spatial import _quaternion as quaternion
 from ._model import Model
@@ -19,6 +20,7 @@ def neutral(model: Model) -> Position:
     return q.at[3].set(1.0) if model.floating_base else q
 
 
+@jitted()
 def integrate(model: Model, q: Position, dq: Joints) -> Position:
     """q moved by dq: q + dq, and for a free base its pose times exp(dq)."""
     if not model.floating_base:
@@ -34,6 +36,7 @@ def integrate(model: Model, q: Position, dq: Joints) -> Position:
     )
 
 
+@jitted()
 def difference(model: Model, q0: Position, q1: Position) -> Joints:
     """The dq that `integrate` needs to go from q0 to q1."""
     if not model.floating_base:
@@ -44,6 +47,7 @@ def difference(model: Model, q0: Position, q1: Position) -> Joints:
     return jnp.concatenate([w, v, q1[7:] - q0[7:]])
 
 
+@jitted()
 def configuration_rate(model: Model, q: Position, qd: Joints) -> Position:
     """dq/dt for the velocities qd: qd itself, but for a free base."""
     if not model.floating_base:
@@ -54,6 +58,7 @@ def configuration_rate(model: Model, q: Position, qd: Joints) -> Position:
     return jnp.concatenate([travel, spin / 2, qd[6:]])
 
 
+@jitted()
 def random_state(model: Model, key: PRNGKeyArray | Array) -> tuple[Position, Joints]:
     """q within the limits (±π, or ±1 m, where there are none), qd standard normal."""
     of_q, of_base, of_qd = jr.split(key, 3)

@@ -16,7 +16,7 @@ class Placement(eqx.Module):
 
 
 class Model(eqx.Module):
-    """A robot: its topology and names, which are static, and its numbers, which are not.
+    """A robot: its topology and names, which are static, and its numbers.
 
     Link i moves with joint i against link `parent[i]`, -1 being the base. Its body
     frame sits on the joint and moves with the link. Every number is an array leaf and
@@ -85,7 +85,7 @@ class Model(eqx.Module):
 
     @property
     def velocity_names(self) -> tuple[str, ...]:
-        """One name per entry of `qd`: the joint's, and for a free base its six parts."""
+        """One name per entry of `qd`: the joint's, or the six of a free base."""
         parts = ("wx", "wy", "wz", "vx", "vy", "vz")
         return tuple(
             name

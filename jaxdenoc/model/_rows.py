@@ -47,7 +47,7 @@ class Rows(eqx.Module):
         return x if self.are_links else _take(x, self.link)
 
     def from_bodies(self, x: PyTree) -> PyTree:
-        """What a link has, its inertia or a wrench on it: at its last row, else zero."""
+        """What a link has, inertia or wrench: at its last row, and zero before."""
         if self.are_links:
             return x
         last = np.zeros(len(self.link), bool)

@@ -21,7 +21,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
-
 MOST_GROUPS = 8
 
 
@@ -69,7 +68,9 @@ def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
     return (_inward_by_link if many else _inward_by_branch)(step, zero, links, parent)
 
 
-def _outward_by_branch(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTree:
+def _outward_by_branch(
+    step: Callable, root: PyTree, links: PyTree, parent: tuple
+) -> PyTree:
     ends: dict[int, PyTree] = {-1: root}  # x at the last link of every branch so far
     results = []
     for group in groups(parent):
@@ -80,7 +81,9 @@ def _outward_by_branch(step: Callable, root: PyTree, links: PyTree, parent: tupl
     return _in_order(results, parent)
 
 
-def _inward_by_branch(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
+def _inward_by_branch(
+    step: Callable, zero: PyTree, links: PyTree, parent: tuple
+) -> tuple:
     totals: dict[int, PyTree] = {}  # Σ of the messages that have reached a link
     results = []
     for group in reversed(groups(parent)):

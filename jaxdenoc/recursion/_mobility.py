@@ -1,4 +1,4 @@
-"""Outward: what a link gives way to a wrench on it, Υ = the inverse inertia it shows."""
+"""Outward: how a link gives way to a wrench on it, its inverse inertia Υ."""
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -45,7 +45,9 @@ def simulate(
 
     check_state(model, q=q0, qd=qd0)
     if jnp.ndim(ts) != 1 or jnp.shape(ts)[0] < 2:
-        raise ModelError(f"ts has shape {jnp.shape(ts)}. Give two or more times in a row.")
+        raise ModelError(
+            f"ts has shape {jnp.shape(ts)}. Give two or more times in a row."
+        )
     dtype = jnp.result_type(q0, qd0)
     ts = jnp.asarray(ts, dtype)
     torque = as_function(model, tau, dtype)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from .._jit import jitted
 from ..dynamics import kinetic_energy, potential_energy
 from ..model import Model
 
@@ -24,6 +25,7 @@ class Trajectory(eqx.Module):
             jnp.isfinite(self.qd), axis=1
         )
 
+    @jitted()
     def energy(self, model: Model) -> Float[Array, " k"]:
         """Kinetic plus potential energy at every sample."""
 

@@ -1,23 +1,39 @@
 """The robots that tests run on."""
 
+from dataclasses import replace
+
 import jax
+
 import jaxdenoc as jd
+from jaxdenoc.model import links_of
 
 R = ("revolute",)
 
+
+def tree(seed, parents, floating_base=False):
+    """A random tree of this shape, every joint kind in turn."""
+    base = jd.robots.random_tree(jax.random.key(seed), 1, floating_base)
+    chain = jd.robots.random_chain(jax.random.key(seed), len(parents))
+    links = [*links_of(base), *links_of(chain)[1:]]
+    names = [s.name for s in links]
+    links = [
+        replace(link, parent=names[p] if p >= 0 else None)
+        for link, p in zip(links, parents, strict=True)
+    ]
+    return jd.build(links, name=f"tree{parents}")
+
+
 CHAINS = {
     "one_link": lambda: jd.robots.random_chain(jax.random.key(1), 1, kinds=R),
-    "revolute_chain": lambda: jd.robots.random_chain(jax.random.key(2), 5, kinds=R),
     "mixed_chain": lambda: jd.robots.random_chain(jax.random.key(3), 6),
-    "stanford_arm": jd.robots.stanford_arm,
 }
 TREES = {
-    "tree": lambda: jd.robots.random_tree(jax.random.key(4), 8),
-    "forked_base": lambda: jd.robots.random_tree(jax.random.key(10), 6),
+    "tree": lambda: tree(4, (-1, 0, 1, 0, 3)),
+    "two_roots": lambda: tree(5, (-1, 0, 1, 1, -1)),
 }
 FREE = {
-    "free_body": lambda: jd.robots.random_tree(jax.random.key(5), 1, True),
-    "free_tree": lambda: jd.robots.random_tree(jax.random.key(6), 7, True),
+    "free_body": lambda: tree(6, (-1,), floating_base=True),
+    "free_tree": lambda: tree(7, (-1, 0, 1, 0, 3), floating_base=True),
 }
 FIXED = CHAINS | TREES
 ALL = FIXED | FREE
@@ -30,18 +46,17 @@ def state(model, seed=0):
 
 
 def forest(seed, sizes):
-    """Many random trees as one model with many roots, and the links of each tree."""
-    links, slices = [], []
-    for k, n in enumerate(sizes):
-        tree = jd.robots.random_tree(jax.random.key(1000 * seed + k), n)
-        start = len(links)
-        links += [_renamed(link, k) for link in jd.model.links_of(tree)]
-        slices.append(slice(start, len(links)))
-    return jd.build(links, name=f"forest_{seed}"), slices
+    """Random trees, and all of them as one model with many roots."""
+    trees = [
+        jd.robots.random_tree(jax.random.key(1000 * seed + k), n)
+        for k, n in enumerate(sizes)
+    ]
+    links = [_of_tree(k, s) for k, tree in enumerate(trees) for s in links_of(tree)]
+    return jd.build(links, name=f"forest_{seed}"), trees
 
 
-def _renamed(link, k):
-    from dataclasses import replace
-
+def _of_tree(k, link):
     parent = None if link.parent is None else f"{link.parent}@{k}"
-    return replace(link, name=f"{link.name}@{k}", joint=f"{link.joint}@{k}", parent=parent)
+    return replace(
+        link, name=f"{link.name}@{k}", joint=f"{link.joint}@{k}", parent=parent
+    )
