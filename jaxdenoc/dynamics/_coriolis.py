@@ -79,8 +79,7 @@ def coriolis_matrix(
     V = rows.from_links(
         rows.to_links(V)
     )  # the axes of one joint all move with its link
-    M = bodies(model).inertia(here.R)
-    _, Mc = composite_inertias(here.phi, M, tree)
+    _, Mc = composite_inertias(here.phi, here.M, tree)
     Bc = composite_rates(here.phi, momentum_rates(model, here, V, form), tree)
     Hd = V.cross(H.twist)
 

@@ -10,7 +10,6 @@ from .._types import Joints, Position, Square
 from ..model import Model, Rows, locate
 from ..recursion import (
     Posture,
-    bodies,
     factors,
     mobilities,
     posture,
@@ -135,9 +134,8 @@ def factorize(model: Model, q: Position) -> Factors:
     check_state(model, q=q)
     rows = model.rows
     here = posture(model, q)
-    M = bodies(model).inertia(here.R)
     armature = rows.from_velocities(model.armature)
-    D, G = factors(here.phi, here.H, M, armature, rows.tree)
+    D, G = factors(here.phi, here.H, here.M, armature, rows.tree)
     return Factors(here, D, G, rows)
 
 

@@ -8,7 +8,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from .._jit import jitted
 from .._types import Joints, Position, Spatial
 from ..model import Model
-from ..recursion import innovations, motion, solve_UT
+from ..recursion import innovations, posture, solve_UT, wrenches
 from ..spatial import Wrench
 from ._inverse import inverse_dynamics
 from ._mass_matrix import mass_matrix
@@ -42,14 +42,10 @@ def forward_dynamics(
 def _recursive(model, q, qd, tau, fext) -> Joints:
     """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê."""
     rows = model.rows
-    out = motion(
-        model,
-        q,
-        rows.from_velocities(qd),
-        None,
-        None if fext is None else rows.from_bodies(Wrench.of(fext)),
-    )
+    here = posture(model, q)
+    external = None if fext is None else rows.from_bodies(Wrench.of(fext))
+    f = wrenches(model, here, rows.from_velocities(qd), None, external)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    e, G = innovations(out.phi, out.H, out.M, out.f, driving, armature, rows.tree)
-    return rows.to_velocities(solve_UT(out.phi, out.H, G, e, rows.tree))
+    e, G = innovations(here.phi, here.H, here.M, f, driving, armature, rows.tree)
+    return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))

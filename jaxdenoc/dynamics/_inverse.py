@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from .._jit import jitted
 from .._types import Joints, Position, Spatial
 from ..model import Model
-from ..recursion import joint_forces, motion
+from ..recursion import joint_forces, posture, wrenches
 from ..spatial import Wrench
 from ._state import check_state, resistance
 
@@ -42,11 +42,12 @@ def gravity_forces(model: Model, q: Position) -> Joints:
 
 def _rigid(model, q, qd, qdd, fext) -> Joints:
     rows = model.rows
-    out = motion(
+    here = posture(model, q)
+    f = wrenches(
         model,
-        q,
+        here,
         rows.from_velocities(qd),
         None if qdd is None else rows.from_velocities(qdd),
         None if fext is None else rows.from_bodies(Wrench.of(fext)),
     )
-    return rows.to_velocities(joint_forces(out.phi, out.H, out.f, rows.tree))
+    return rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))

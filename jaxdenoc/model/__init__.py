@@ -12,6 +12,7 @@ from ._dh import DHLink as DHLink
 from ._dh import from_dh as from_dh
 from ._frames import locate as locate
 from ._joints import Joint as Joint
+from ._joints import carried as carried
 from ._joints import joints as joints
 from ._joints import turn_and_slide as turn_and_slide
 from ._lock import lock as lock

@@ -34,7 +34,6 @@ class Joint(eqx.Module):
     l1: Vec3
     slid: Scalar
     screw: Screw  # body axes
-    carried: Scalar  # 1, or 0 for the axes of a free base, which carry themselves
 
     def place(self, R: Mat3) -> tuple[Mat3, Shift, Screw]:
         """From the parent's rotation: the link's, φ, and H in base axes [MATH 1.3].
@@ -56,6 +55,17 @@ def turn_and_slide(model: Model) -> tuple[Joints, Joints]:
     return mask("revolute", "continuous", "helical"), slide
 
 
+def carried(model: Model) -> Joints:
+    """1 per row, but 0 for those of a free base, whose axes nothing carries along.
+
+    An axis moves with what comes before its joint, V⁺, and adds V⁺ × H θ̇ to the
+    acceleration. V⁺ is zero below a free base; between its rows it is not V⁺ that a
+    sweep comes by, but part of the joint's own motion.
+    """
+    own = [model.joint_kinds[i] != "free" for i in model.rows.link]
+    return jnp.asarray(own, model.mass.dtype)
+
+
 def joints(model: Model, q: Position) -> Joint:
     """The joints of a model at q, one row per velocity."""
     free = model.floating_base
@@ -73,7 +83,6 @@ def joints(model: Model, q: Position) -> Joint:
         R_tree @ h,
         slide * q1,
         Screw(h, turn, slide),
-        jnp.ones_like(turn),
     )
     return _with_free_base(joint, model, q) if free else joint
 
@@ -99,6 +108,5 @@ def _with_free_base(joint: Joint, model: Model, q: Position) -> Joint:
         at_rest,
         none,
         Screw(Vec3.of(axes), turn, 1 - turn),
-        none,
     )
     return jax.tree.map(lambda b, own: jnp.concatenate([b, own[1:]]), base, joint)

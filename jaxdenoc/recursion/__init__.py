@@ -2,12 +2,11 @@
 
 from ._composite import composite_inertias as composite_inertias
 from ._kinematics import Body as Body
-from ._kinematics import Motion as Motion
 from ._kinematics import Posture as Posture
 from ._kinematics import bodies as bodies
-from ._kinematics import motion as motion
 from ._kinematics import posture as posture
 from ._kinematics import twists as twists
+from ._kinematics import wrenches as wrenches
 from ._mobility import Mobility as Mobility
 from ._mobility import mobilities as mobilities
 from ._newton_euler import joint_forces as joint_forces

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import Joints, Position, Scalar
-from ..model import Joint, Model, Tree, joints
+from ..model import Model, Tree, carried, joints
 from ..spatial import (
     Mat3,
     RigidInertia,
@@ -30,6 +30,19 @@ class Body(eqx.Module):
         """M in base axes, about the link's origin [MATH 1.5]."""
         return RigidInertia.of(self.m, R @ self.c, rotate(R, self.I_C))
 
+    def wrench(self, R: Mat3, V: Twist, a: Twist) -> Wrench:
+        """f = M a + V ×* M V, as Newton and Euler have it: fewer products than with M.
+
+        With the mass centre's c = R c_body and body components ω_b = Rᵀ ω, α_b = Rᵀ α
+
+            force   = m (v̇ + ω × v + α × c + ω × (ω × c))
+            moment  = R (I_C α_b + ω_b × I_C ω_b) + c × force
+        """
+        c, w, alpha = R @ self.c, R.T @ V.w, R.T @ a.w
+        force = (a.v + V.w.cross(V.v + V.w.cross(c)) + a.w.cross(c)) * self.m
+        spin = self.I_C @ alpha + w.cross(self.I_C @ w)
+        return Wrench(R @ spin + c.cross(force), force)
+
 
 def bodies(model: Model) -> Body:
     of_links = Body(model.mass, Vec3.of(model.com), Sym3.of(model.inertia))
@@ -43,24 +56,27 @@ class Posture(eqx.Module):
     o: Vec3  # origin, from the base's
     phi: Shift
     H: Screw
+    M: RigidInertia
     tree: Tree
 
 
 def posture(model: Model, q: Position) -> Posture:
-    """Forward kinematics: rotations, origins, and with them φ and H.
+    """Forward kinematics: rotations, origins, and with them φ, H and M.
 
     R = R_parent R_tree R_J(q) ,   o = o_parent + l
     """
 
-    def step(parent, joint: Joint):
+    def step(parent, link):
         R, o = parent
+        joint, body = link
         R, phi, H = joint.place(R)
         o = o + phi.l
-        return (R, o), (R, o, phi, H)
+        return (R, o), (R, o, phi, H, body.inertia(R))
 
     start = upright(q[0]), Vec3.zeros(q[0])
     tree = model.rows.tree
-    return Posture(*base_to_tip(step, start, joints(model, q), tree), tree)
+    links = joints(model, q), bodies(model)
+    return Posture(*base_to_tip(step, start, links, tree), tree)
 
 
 def twists(phi: Shift, H: Screw, qd: Joints, tree: Tree) -> Twist:
@@ -78,48 +94,36 @@ def twists(phi: Shift, H: Screw, qd: Joints, tree: Tree) -> Twist:
     return base_to_tip(step, Twist.zeros(qd[0]), (phi, H, qd), tree)
 
 
-class Motion(eqx.Module):
-    """What `motion` leaves behind for the inward sweeps, one row per velocity."""
-
-    phi: Shift
-    H: Screw
-    M: RigidInertia
-    f: Wrench  # which the link's motion and its weight need
-
-
-def motion(
-    model: Model, q: Position, qd: Joints, qdd: Joints | None, fext: Wrench | None
-) -> Motion:
-    """One outward sweep: kinematics, and the wrench on every link [MATH 3.1].
+def wrenches(
+    model: Model, here: Posture, qd: Joints, qdd: Joints | None, fext: Wrench | None
+) -> Wrench:
+    """The wrench that every link's motion and weight need [MATH 3.1].
 
         V  = φ* V_parent + H θ̇                          V = 0 at the base
         a  = φ* a_parent + H θ̈ + V × H θ̇                a = [0; -g] at the base
         f  = M a + V ×* M V - f_ext
 
-    All in one sweep, because what a sweep stacks is what a large batch pays for.
     Rates, accelerations and wrenches (body axes) are in row order; `None` is zero.
     """
 
     def step(parent, link):
-        R, V, a = parent
-        joint, body, qd, qdd, fext = link
-        R, phi, H = joint.place(R)
+        V, a = parent
+        phi, H, R, body, carried, qd, qdd, fext = link
         V = phi.twist(V)
-        a = phi.twist(a) + V.cross(H * (qd * joint.carried))
+        a = phi.twist(a) + V.cross(H * (qd * carried))
         V = V + H * qd
         if qdd is not None:
             a = a + H * qdd
-        M = body.inertia(R)
-        f = M @ a + V.cross_wrench(M @ V)
+        f = body.wrench(R, V, a)
         if fext is not None:
             f = f - Wrench(R @ fext.n, R @ fext.f)
-        return (R, V, a), Motion(phi, H, M, f)
+        return (V, a), f
 
-    g = Vec3.of(model.gravity) * jnp.ones_like(q[0])
-    rest = Vec3.zeros(q[0])
-    start = upright(q[0]), Twist(rest, rest), Twist(rest, -g)
-    links = joints(model, q), bodies(model), qd, qdd, fext
-    return base_to_tip(step, start, links, model.rows.tree)
+    g = Vec3.of(model.gravity) * jnp.ones_like(qd[0])
+    rest = Vec3.zeros(qd[0])
+    start = Twist(rest, rest), Twist(rest, -g)
+    links = here.phi, here.H, here.R, bodies(model), carried(model), qd, qdd, fext
+    return base_to_tip(step, start, links, here.tree)
 
 
 def upright(like) -> Mat3:

@@ -227,7 +227,7 @@ def test_an_impossible_whole_is_refused():
     part = jd.Link("screw", "arm", "fixed", mass=1.0, inertia=np.diag([0.1, 0.1, 1.0]))
     with (
         pytest.warns(jd.ModelWarning, match="screw"),
-        pytest.raises(jd.ModelError, match="Link 'arm'.*belong to no body"),
+        pytest.raises(jd.ModelError, match=r"Link 'arm'.*belong to no body"),
     ):
         jd.build([point, part])
 

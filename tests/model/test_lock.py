@@ -109,13 +109,13 @@ def test_a_joint_of_a_free_robot_can_be_locked_but_not_its_base():
     model = jd.robots.random_tree(jax.random.key(1), 4, True)
     locked = jd.lock(model, {"joint3": 0.4})
     assert (locked.nq, locked.nv, locked.floating_base) == (9, 8, True)
-    with pytest.raises(jd.ModelError, match="'joint1' is the free base.*Load"):
+    with pytest.raises(jd.ModelError, match=r"'joint1' is the free base.*Load"):
         jd.lock(model, {"joint1": 0.0})
 
 
 def test_refused():
     model = robot()
-    with pytest.raises(jd.ModelError, match="no joint 'elbow' to lock.*'?trunk_joint"):
+    with pytest.raises(jd.ModelError, match=r"no joint 'elbow'.*trunk_joint"):
         jd.lock(model, {"elbow": 0.0})
     with pytest.raises(jd.ModelError, match="no joint 'tool_joint'"):  # fixed already
         jd.lock(model, {"tool_joint": 0.0})

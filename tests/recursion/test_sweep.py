@@ -65,7 +65,7 @@ def naive_outward(links, parent):
 @partial(jax.jit, static_argnums=1)
 def naive_inward(links, parent):
     zero = jax.tree.map(jnp.zeros_like, START)
-    total = {i: zero for i in range(-1, len(parent))}
+    total = dict.fromkeys(range(-1, len(parent)), zero)
     y = [None] * len(parent)
     for i in reversed(range(len(parent))):
         message, y[i] = step(total[i], jax.tree.map(lambda a: a[i], links))

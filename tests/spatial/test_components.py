@@ -267,7 +267,7 @@ def test_mobility():
 
 
 def test_one_link_alone_and_a_batch_of_rows_are_the_same_code():
-    (M, m), (phi, _), v = rigid(0), shift(2), twist(rows(3, 6))
+    (M, _), (phi, _), v = rigid(0), shift(2), twist(rows(3, 6))
 
     def f(M, phi, v):
         return (M.shifted(phi) @ phi.twist(v)).array

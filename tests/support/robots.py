@@ -8,19 +8,25 @@ import jaxdenoc as jd
 from jaxdenoc.model import links_of
 
 R = ("revolute",)
+KINDS = ("revolute", "prismatic", "helical", "continuous")
 
 
 def tree(seed, parents, floating_base=False):
-    """A random tree of this shape, every joint kind in turn."""
+    """A random tree of this shape; the kinds in turn, the same for every seed."""
     base = jd.robots.random_tree(jax.random.key(seed), 1, floating_base)
     chain = jd.robots.random_chain(jax.random.key(seed), len(parents))
     links = [*links_of(base), *links_of(chain)[1:]]
     names = [s.name for s in links]
     links = [
-        replace(link, parent=names[p] if p >= 0 else None)
-        for link, p in zip(links, parents, strict=True)
+        replace(
+            link,
+            parent=names[p] if p >= 0 else None,
+            kind=link.kind if link.kind == "free" else KINDS[i % len(KINDS)],
+            pitch=0.1,
+        )
+        for i, (link, p) in enumerate(zip(links, parents, strict=True))
     ]
-    return jd.build(links, name=f"tree{parents}")
+    return jd.build(links, name="tree")
 
 
 CHAINS = {
