@@ -4,7 +4,7 @@
 `pin.abaInParallel` with two threads, in one run, turn about, float64. Then what does
 not depend on the peer: compile time and run time per link as a chain grows.
 
-    python benchmarks/throughput.py [--batch 4096] [--repeats 60] [--json PATH]
+    python benchmarks/throughput.py [--batch 4096] [--repeats 100] [--json PATH]
 
 Needs the extra `test` (Pinocchio). Medians; compilation is timed apart. The machine is
 likely to be busy with other things, so read ratios, and run it twice.
@@ -15,7 +15,7 @@ import json
 import os
 import platform
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 import jax
 import jax.numpy as jnp
@@ -52,14 +52,22 @@ def in_pinocchio(model):
     return other
 
 
-def median_times(calls, repeats):
-    """The median time of each call; they take turns, so that all see the same noise."""
+def median_times(calls, repeats, block=10):
+    """The median time of each call.
+
+    They take turns, so that all see the same noise, but in blocks with a pause before
+    each: the threads of one library wait for work by spinning, for a while, on the
+    cores that the other one needs.
+    """
     times = {name: [] for name in calls}
-    for _ in range(repeats):
+    for _ in range(max(1, repeats // block)):
         for name, call in calls.items():
-            start = perf_counter()
+            sleep(0.1)
             call()
-            times[name].append(perf_counter() - start)
+            for _ in range(block):
+                start = perf_counter()
+                call()
+                times[name].append(perf_counter() - start)
     return {name: float(np.median(t)) for name, t in times.items()}
 
 
@@ -137,7 +145,9 @@ def along_n(repeats, batch=256):
 def show(console, title, rows):
     table = Table(title=title)
     for key in rows[0]:
-        table.add_column(key, justify="left" if key in ("function", "peer") else "right")
+        table.add_column(
+            key, justify="left" if key in ("function", "peer") else "right"
+        )
     for row in rows:
         table.add_row(*(v if isinstance(v, str) else f"{v:.3g}" for v in row.values()))
     console.print(table)
@@ -146,7 +156,7 @@ def show(console, title, rows):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--repeats", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
     console = Console()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, PRNGKeyArray
@@ -140,6 +141,6 @@ def _random_rotation(rng) -> np.ndarray:
 
 def _generator(key) -> np.random.Generator:
     """NumPy's generator from a JAX key: a topology is drawn outside of tracing."""
-    if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         key = jax.random.key_data(key)
     return np.random.default_rng(np.asarray(key).ravel().tolist())

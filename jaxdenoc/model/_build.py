@@ -156,7 +156,7 @@ def merge_fixed(links: list[Link], base: str) -> tuple[list[Link], list[Link]]:
             )
         if link.kind == "fixed":
             frames[link.name] = link
-            if (link.parent or base) != base:
+            if link.parent in moving:
                 moving[link.parent] = _merged(moving[link.parent], link)
         else:
             moving[link.name] = link

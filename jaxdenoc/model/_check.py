@@ -1,10 +1,12 @@
 """What a model must fulfil, checked when it is built; each refusal names a remedy."""
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._errors import ModelError
 from ._rows import DEGREES
@@ -67,7 +69,7 @@ def check_shapes(model: "Model") -> None:
 
 def check_numbers(model: "Model") -> None:
     """What can be seen to be wrong in the numbers, where they are numbers already."""
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(model)):
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
         return
     numbers = {path: np.asarray(_leaf(model, path), float) for path in _NUMBERS}
     for path, values in numbers.items():
@@ -142,9 +144,7 @@ def _check_rotation(R: np.ndarray, where: str) -> None:
 
 
 def _leaf(model: "Model", path: str):
-    for part in path.split("."):
-        model = getattr(model, part)
-    return model
+    return attrgetter(path)(model)
 
 
 def _owner(model: "Model", path: str, i: int) -> str:

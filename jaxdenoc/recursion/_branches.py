@@ -28,7 +28,7 @@ class Group(NamedTuple):
     """Branches of one length at one depth, to be swept side by side."""
 
     rows: np.ndarray  # (branches, length): the links, base to tip
-    roots: list[int]  # the link each branch hangs from, or -1
+    roots: tuple[int, ...]  # the link each branch hangs from, or -1
 
 
 @cache
@@ -46,14 +46,13 @@ def groups(parent: tuple[int, ...]) -> tuple[Group, ...]:
             depth.append(depth[at[p]] + 1 if p >= 0 else 0)
             at.append(len(branches))
             branches.append([i])
-    kinds = sorted({(d, len(b)) for d, b in zip(depth, branches, strict=True)})
+    alike: dict[tuple[int, int], list[list[int]]] = {}
+    for d, branch in zip(depth, branches, strict=True):
+        alike.setdefault((d, len(branch)), []).append(branch)
     return tuple(
-        Group(np.array(rows), [parent[b[0]] for b in rows])
-        for kind in kinds
-        if (rows := [
-            b for d, b in zip(depth, branches, strict=True) if (d, len(b)) == kind
-        ])
-    )  # fmt: skip
+        Group(np.array(rows), tuple(parent[branch[0]] for branch in rows))
+        for _, rows in sorted(alike.items())
+    )
 
 
 def outward(step: Callable, root: PyTree, links: PyTree, parent: tuple) -> PyTree:
@@ -68,30 +67,27 @@ def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
     return (_inward_by_link if many else _inward_by_branch)(step, zero, links, parent)
 
 
-def _outward_by_branch(
-    step: Callable, root: PyTree, links: PyTree, parent: tuple
-) -> PyTree:
+def _outward_by_branch(step, root, links, parent):
     ends: dict[int, PyTree] = {-1: root}  # x at the last link of every branch so far
     results = []
     for group in groups(parent):
         start = _stack([ends[p] for p in group.roots])
         last, y = _side_by_side(step, start, _take(links, group.rows), reverse=False)
-        ends |= {row[-1]: jt.map(lambda a: a[k], last) for k, row in _each(group)}
+        for k, row in enumerate(group.rows):
+            ends[row[-1]] = _one(last, k)
         results.append(y)
     return _in_order(results, parent)
 
 
-def _inward_by_branch(
-    step: Callable, zero: PyTree, links: PyTree, parent: tuple
-) -> tuple:
+def _inward_by_branch(step, zero, links, parent):
     totals: dict[int, PyTree] = {}  # Σ of the messages that have reached a link
     results = []
     for group in reversed(groups(parent)):
         start = _stack([totals.get(row[-1], zero) for row in group.rows])
         message, y = _side_by_side(step, start, _take(links, group.rows), reverse=True)
         for k, p in enumerate(group.roots):
-            one = jt.map(lambda a: a[k], message)
-            totals[p] = jt.map(jnp.add, totals[p], one) if p in totals else one
+            so_far, one = totals.get(p), _one(message, k)
+            totals[p] = one if so_far is None else jt.map(jnp.add, so_far, one)
         results.append(y)
     return totals[-1], _in_order(results[::-1], parent)
 
@@ -102,8 +98,8 @@ def _side_by_side(step, start, links, *, reverse):
     return lax.scan(jax.vmap(step), start, links, reverse=reverse)
 
 
-def _each(group: Group):
-    return ((k, [int(i) for i in row]) for k, row in enumerate(group.rows))
+def _one(x: PyTree, k: int) -> PyTree:
+    return jt.map(lambda a: a[k], x)
 
 
 def _stack(xs: list) -> PyTree:

@@ -76,7 +76,8 @@ def posture(model: Model, q: Position) -> Posture:
     start = upright(q[0]), Vec3.zeros(q[0])
     tree = model.rows.tree
     links = joints(model, q), bodies(model)
-    return Posture(*base_to_tip(step, start, links, tree), tree)
+    R, o, phi, H, M = base_to_tip(step, start, links, tree)
+    return Posture(R, o, phi, H, M, tree)
 
 
 def twists(phi: Shift, H: Screw, qd: Joints, tree: Tree) -> Twist:

@@ -68,13 +68,14 @@ def simulate(
         stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
         max_steps=max_steps,
     )
+    assert solution.ys is not None  # SaveAt asks for them
     q, qd = solution.ys
     if model.floating_base:
         q = q.at[:, 3:7].set(jax.vmap(quaternion.normalized)(q[:, 3:7]))
     return Trajectory(ts, q, qd, jax.vmap(torque)(ts, q, qd))
 
 
-def as_function(model: Model, tau, dtype) -> Torque:
+def as_function(model: Model, tau: Torque | Joints | None, dtype) -> Torque:
     """`tau` as a function of (t, q, qd), whatever it was given as."""
     if tau is None:
         return lambda t, q, qd: jnp.zeros(model.nv, dtype)

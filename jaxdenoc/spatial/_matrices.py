@@ -1,5 +1,7 @@
 """3×3 matrices as named scalars: a general one, and a symmetric one."""
 
+from typing import overload
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -36,6 +38,12 @@ class Mat3(eqx.Module):
 
     def __mul__(self, s):
         return Mat3(self.x * s, self.y * s, self.z * s)
+
+    @overload
+    def __matmul__(self, b: "Mat3") -> "Mat3": ...
+
+    @overload
+    def __matmul__(self, b: Vec3) -> Vec3: ...
 
     def __matmul__(self, b):
         if isinstance(b, Mat3):

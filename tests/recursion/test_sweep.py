@@ -48,7 +48,7 @@ START = jnp.array([0.7, -0.3]), jnp.array(0.2)
 def step(x, link):
     """Not linear, not commutative; carries a pytree, leaves another one."""
     (p, s), (A, b, k) = x, link
-    p = A @ p + b * s
+    p = A @ p + b * (1 + s)  # not zero at zero, where an inward sweep starts
     s = s * k + p[0]
     return (p, s), {"p": p, "s": jnp.sin(s) + k}
 
