@@ -202,7 +202,8 @@ def _checked(link: Link) -> Link:
             raise ModelError(f"Link '{link.name}': {what} needs 3 rows of 3 numbers.")
     if not (np.isfinite(link.mass) and link.mass >= 0):
         raise ModelError(
-            f"Link '{link.name}': mass is {link.mass:g}. Give it 0 or more kg."
+            f"Link '{link.name}': mass is {link.mass:g}. Give it zero or more "
+            "kilograms."
         )
     if not np.all(np.isfinite(link.inertia)):
         raise ModelError(f"Link '{link.name}': inertia is not finite. Correct it.")

@@ -19,12 +19,22 @@ def check_topology(model: "Model") -> None:
     n = model.n_links
     if n == 0:
         raise ModelError(f"Model '{model.name}' has no moving link. Add a joint to it.")
-    for what, names in ("joint", model.joint_names), ("link", model.link_names):
-        if len(names) != n:
+    for what, given in (
+        ("joint names", model.joint_names),
+        ("link names", model.link_names),
+        ("joint kinds", model.joint_kinds),
+    ):
+        if len(given) != n:
             raise ModelError(
-                f"Model '{model.name}' has {n} links but {len(names)} {what} names. "
-                "Give each link one joint name and one link name."
+                f"Model '{model.name}' has {n} links but {len(given)} {what}. Give "
+                "each link one name, and its joint one name and one kind."
             )
+    hosts = model.frame_links
+    if len(hosts) != len(model.frame_names) or not all(-1 <= i < n for i in hosts):
+        raise ModelError(
+            f"Model '{model.name}' has the frames {model.frame_names} on the links "
+            f"{hosts}. Give each frame one link, from -1 (the base) to {n - 1}."
+        )
     bodies = (model.base_name, *model.link_names, *model.frame_names)
     for what, names in ("joint", model.joint_names), ("link or frame", bodies):
         twice = sorted({s for s in names if names.count(s) > 1})
@@ -73,7 +83,7 @@ def check_numbers(model: "Model") -> None:
         return
     numbers = {path: np.asarray(_leaf(model, path), float) for path in _NUMBERS}
     for path, values in numbers.items():
-        bad = np.isnan(values) if path in _LIMITS else ~np.isfinite(values)
+        bad = np.isnan(values) if path in LIMITS else ~np.isfinite(values)
         if bad.any():
             where = _owner(model, path, int(np.argwhere(bad)[0][0]) if bad.ndim else 0)
             raise ModelError(
@@ -91,6 +101,16 @@ def check_numbers(model: "Model") -> None:
             f"Model '{model.name}': friction_speed is {numbers['friction_speed']:g}. "
             "Give it a small positive speed, such as 0.01."
         )
+    for low, high in ("q_lower", "q_upper"), (None, "qd_limit"), (None, "tau_limit"):
+        least = numbers[low] if low else np.zeros(model.nv)
+        if (least > numbers[high]).any():
+            i = int(np.argmax(least > numbers[high]))
+            raise ModelError(
+                f"{_owner(model, high, i)}: {high} is {numbers[high][i]:g}, below "
+                f"{low or 'zero'} at {least[i]:g}. Exchange them, or correct one."
+            )
+    for i, frame in enumerate(model.frame_names):
+        _check_rotation(numbers["frame_placement.rotation"][i], f"Frame '{frame}'")
     for i, (link, joint) in enumerate(
         zip(model.link_names, model.joint_names, strict=True)
     ):
@@ -100,11 +120,12 @@ def check_numbers(model: "Model") -> None:
         check_inertia(numbers["inertia"][i], numbers["mass"][i], f"Link '{link}'")
 
 
-_LIMITS = ("q_lower", "q_upper", "qd_limit", "tau_limit")
+LIMITS = ("q_lower", "q_upper", "qd_limit", "tau_limit")
 _NUMBERS = (
     *("mass", "com", "inertia", "axis", "pitch", "gravity", "friction_speed"),
     *("placement.rotation", "placement.translation"),
-    *("armature", "damping", "friction", *_LIMITS),
+    *("frame_placement.rotation", "frame_placement.translation"),
+    *("armature", "damping", "friction", *LIMITS),
 )
 
 
@@ -152,6 +173,8 @@ def _owner(model: "Model", path: str, i: int) -> str:
         return f"Link '{model.link_names[i]}'"
     if path in ("axis", "pitch", "placement.rotation", "placement.translation"):
         return f"Joint '{model.joint_names[i]}'"
+    if path.startswith("frame_placement"):
+        return f"Frame '{model.frame_names[i]}'"
     if path in ("gravity", "friction_speed"):
         return f"Model '{model.name}'"
     return f"Joint '{model.velocity_names[i]}'"

@@ -60,7 +60,7 @@ def configuration_rate(model: Model, q: Position, qd: Joints) -> Position:
 
 @jitted()
 def random_state(model: Model, key: PRNGKeyArray | Array) -> tuple[Position, Joints]:
-    """q within the limits (±π, or ±1 m, where there are none), qd standard normal."""
+    """q within the limits (2π or 2 m wide where they are open), qd standard normal."""
     of_q, of_base, of_qd = jr.split(key, 3)
     dtype = model.mass.dtype
     qd = jr.normal(of_qd, (model.nv,), dtype)
@@ -68,8 +68,10 @@ def random_state(model: Model, key: PRNGKeyArray | Array) -> tuple[Position, Joi
     reach = jnp.where(jnp.array(sliding), 1.0, jnp.pi).astype(dtype)
     if model.floating_base:
         reach = jnp.concatenate([jnp.ones(6, dtype), reach[1:]])
-    lower = jnp.where(jnp.isfinite(model.q_lower), model.q_lower, -reach)
-    upper = jnp.where(jnp.isfinite(model.q_upper), model.q_upper, reach)
+    low, high = model.q_lower, model.q_upper
+    has_low, has_high = jnp.isfinite(low), jnp.isfinite(high)
+    lower = jnp.where(has_low, low, jnp.where(has_high, high - 2 * reach, -reach))
+    upper = jnp.where(has_high, high, jnp.where(has_low, low + 2 * reach, reach))
     q = lower + (upper - lower) * jr.uniform(of_q, (model.nv,), dtype)
     if model.floating_base:
         p = quaternion.normalized(jr.normal(of_base, (4,), dtype))

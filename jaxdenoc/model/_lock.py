@@ -9,6 +9,7 @@ import numpy as np
 from .._errors import ModelError
 from .._types import Number
 from ._build import build, links_of
+from ._check import LIMITS
 from ._model import Model
 
 
@@ -35,7 +36,7 @@ def lock(model: Model, joints: Mapping[str, Number]) -> Model:
             q = float(joints[link.joint_name])
             R, t = np.asarray(link.rotation), np.asarray(link.translation)
             axis = np.asarray(link.axis)
-            slide = 1.0 if link.kind == "prismatic" else link.pitch
+            slide = {"prismatic": 1.0, "helical": link.pitch}.get(link.kind, 0.0)
             turn = 0.0 if link.kind == "prismatic" else q
             link = replace(
                 link,
@@ -51,7 +52,13 @@ def lock(model: Model, joints: Mapping[str, Number]) -> Model:
         base=model.base_name,
         dtype=model.mass.dtype,
     )
-    return eqx.tree_at(lambda m: m.friction_speed, locked, model.friction_speed)
+    kept = np.array([model.velocity_names.index(s) for s in locked.velocity_names])
+
+    def by_velocity(m: Model):  # a free base may have these too, which no Link holds
+        return m.armature, m.damping, m.friction, *(getattr(m, s) for s in LIMITS)
+
+    numbers = *(x[kept] for x in by_velocity(model)), model.friction_speed
+    return eqx.tree_at(lambda m: (*by_velocity(m), m.friction_speed), locked, numbers)
 
 
 def _rodrigues(axis: np.ndarray, angle: float) -> np.ndarray:

@@ -53,7 +53,7 @@ def exponential(w: Vector, v: Vector) -> tuple[Quaternion, Vector]:
         near, 0.5 - sq / 48 + sq**2 / 3840, jnp.sin(angle / 2) / angle
     )
     cos_half = jnp.where(near, 1 - sq / 8 + sq**2 / 384, jnp.cos(angle / 2))
-    b = jnp.where(near, 0.5 - sq / 24 + sq**2 / 720, (1 - jnp.cos(angle)) / safe)
+    b = 2 * half_sinc**2  # (1 - cos) / sq, without the cancellation
     c = jnp.where(
         near, 1 / 6 - sq / 120 + sq**2 / 5040, (angle - jnp.sin(angle)) / (safe * angle)
     )
