@@ -81,6 +81,7 @@ def check_numbers(model: "Model") -> None:
     """What can be seen to be wrong in the numbers, where they are numbers already."""
     if any(isinstance(x, Tracer) for x in jax.tree.leaves(model)):
         return
+    rounding = max(1e-4, 8 * float(jnp.finfo(model.mass.dtype).eps))
     numbers = {path: np.asarray(_leaf(model, path), float) for path in _NUMBERS}
     for path, values in numbers.items():
         bad = np.isnan(values) if path in LIMITS else ~np.isfinite(values)
@@ -110,13 +111,14 @@ def check_numbers(model: "Model") -> None:
                 f"{low or 'zero'} at {least[i]:g}. Exchange them, or correct one."
             )
     for i, frame in enumerate(model.frame_names):
-        _check_rotation(numbers["frame_placement.rotation"][i], f"Frame '{frame}'")
+        R = numbers["frame_placement.rotation"][i]
+        _check_rotation(R, rounding, f"Frame '{frame}'")
     for i, (link, joint) in enumerate(
         zip(model.link_names, model.joint_names, strict=True)
     ):
         if model.joint_kinds[i] != "free":
-            _check_axis(numbers["axis"][i], f"Joint '{joint}'")
-        _check_rotation(numbers["placement.rotation"][i], f"Joint '{joint}'")
+            _check_axis(numbers["axis"][i], rounding, f"Joint '{joint}'")
+        _check_rotation(numbers["placement.rotation"][i], rounding, f"Joint '{joint}'")
         check_inertia(numbers["inertia"][i], numbers["mass"][i], f"Link '{link}'")
 
 
@@ -147,17 +149,17 @@ def check_inertia(inertia: np.ndarray, mass: float, where: str) -> None:
         )
 
 
-def _check_axis(axis: np.ndarray, where: str) -> None:
+def _check_axis(axis: np.ndarray, rounding: float, where: str) -> None:
     length = float(np.linalg.norm(axis))
-    if abs(length - 1) > 1e-4:
+    if abs(length - 1) > rounding:
         raise ModelError(
             f"{where}: the axis has length {length:g}. Give a direction as a unit "
             "vector."
         )
 
 
-def _check_rotation(R: np.ndarray, where: str) -> None:
-    if np.abs(R @ R.T - np.eye(3)).max() > 1e-4 or np.linalg.det(R) < 0:
+def _check_rotation(R: np.ndarray, rounding: float, where: str) -> None:
+    if np.abs(R @ R.T - np.eye(3)).max() > rounding or np.linalg.det(R) < 0:
         raise ModelError(
             f"{where}: the placement's rotation is not one. Its columns are the "
             "joint's axes, orthogonal and right-handed."
