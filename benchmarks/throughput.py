@@ -62,7 +62,7 @@ def median_times(calls, repeats, block=10):
     times = {name: [] for name in calls}
     for _ in range(max(1, repeats // block)):
         for name, call in calls.items():
-            sleep(0.1)
+            sleep(0.5)
             call()
             for _ in range(block):
                 start = perf_counter()

@@ -6,6 +6,7 @@ Functions take one robot and one state; a batch is `jax.vmap`.
 """
 
 from . import robots as robots
+from . import viz as viz
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
 from .dynamics import DeNOC as DeNOC
@@ -46,3 +47,5 @@ from .model import neutral as neutral
 from .model import random_state as random_state
 from .simulate import Trajectory as Trajectory
 from .simulate import simulate as simulate
+
+__version__ = "0.1.0"

@@ -9,9 +9,9 @@ import io
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import metadata
 from typing import NoReturn
 
+from .. import __version__
 from . import _demo
 
 COMMANDS = {module.NAME: module for module in (_demo,)}
@@ -46,7 +46,9 @@ def _parser() -> Parser:
     parser = Parser(
         prog="jaxdenoc", description="Differentiable multibody dynamics on JAX."
     )
-    parser.add_argument("--version", action="version", version=f"jaxdenoc {_version()}")
+    parser.add_argument(
+        "--version", action="version", version=f"jaxdenoc {__version__}"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP, description=module.HELP)
@@ -60,10 +62,3 @@ def _unknown(name: str) -> str:
         f"Did you mean '{close[0]}'?" if close else f"There is {', '.join(COMMANDS)}."
     )
     return f"there is no command '{name}'. {hint}"
-
-
-def _version() -> str:
-    try:
-        return metadata.version("jaxdenoc")
-    except metadata.PackageNotFoundError:  # run from a checkout, not installed
-        return "(not installed)"

@@ -79,7 +79,7 @@ def coriolis_matrix(
     V = rows.from_links(
         rows.to_links(V)
     )  # the axes of one joint all move with its link
-    _, Mc = composite_inertias(here.phi, here.M, tree)
+    _, Mc = composite_inertias(here.phi, bodies(model).inertia(here.R), tree)
     Bc = composite_rates(here.phi, momentum_rates(model, here, V, form), tree)
     Hd = V.cross(H.twist)
 

@@ -25,8 +25,9 @@ class DeNOC(eqx.Module):
     a tree B_ij is zero unless j is i or lies between i and the base.
     """
 
-    N_l: Float[Array, "6*n 6*n"]
-    N_d: Float[Array, "6*n n"]
+    # k = 6 n
+    N_l: Float[Array, "k k"]
+    N_d: Float[Array, "k n"]
     B: Float[Array, "n n 6 6"]  # B_ij carries the twist of C_j to C_i
     p: Float[Array, "n 6"]  # joint-rate propagation vectors
     M: Float[Array, "n 6 6"]  # diag(I_C, m 1)

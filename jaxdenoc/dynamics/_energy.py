@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 from .._jit import jitted
 from .._types import Joints, Position
 from ..model import Model
-from ..recursion import Posture, posture, twists
+from ..recursion import bodies, posture, twists
 from ..spatial import Vec3
 from ._state import check_state
 
@@ -17,7 +17,8 @@ def kinetic_energy(model: Model, q: Position, qd: Joints) -> Float[Array, ""]:
     check_state(model, q=q, qd=qd)
     here = posture(model, q)
     V = twists(here.phi, here.H, model.rows.from_velocities(qd), here.tree)
-    return (jnp.sum((here.M @ V) @ V) + model.armature @ qd**2) / 2
+    M = bodies(model).inertia(here.R)
+    return (jnp.sum((M @ V) @ V) + model.armature @ qd**2) / 2
 
 
 @jitted()
@@ -31,7 +32,9 @@ def potential_energy(model: Model, q: Position) -> Float[Array, ""]:
 def center_of_mass(model: Model, q: Position) -> Float[Array, "3"]:
     """The mass centre of the moving links, base axes."""
     check_state(model, q=q)
-    return _sum(_first_moments(posture(model, q))) / jnp.sum(model.mass)
+    here = posture(model, q)
+    M = bodies(model).inertia(here.R)
+    return _sum(here.o * M.m + M.h) / jnp.sum(model.mass)
 
 
 @jitted()
@@ -40,14 +43,11 @@ def centroidal_momentum(model: Model, q: Position, qd: Joints) -> Float[Array, "
     check_state(model, q=q, qd=qd)
     here = posture(model, q)
     V = twists(here.phi, here.H, model.rows.from_velocities(qd), here.tree)
-    L = here.M @ V
-    centre = _sum(_first_moments(here)) / jnp.sum(model.mass)
+    M = bodies(model).inertia(here.R)
+    L = M @ V
+    centre = _sum(here.o * M.m + M.h) / jnp.sum(model.mass)
     about_centre = L.n + (here.o - Vec3.of(centre[None])).cross(L.f)
     return jnp.concatenate([_sum(about_centre), _sum(L.f)])
-
-
-def _first_moments(here: Posture) -> Vec3:
-    return here.o * here.M.m + here.M.h
 
 
 def _sum(x: Vec3) -> Float[Array, "3"]:

@@ -10,6 +10,7 @@ from .._types import Joints, Position, Square
 from ..model import Model, Rows, locate
 from ..recursion import (
     Posture,
+    bodies,
     factors,
     mobilities,
     posture,
@@ -135,7 +136,7 @@ def factorize(model: Model, q: Position) -> Factors:
     rows = model.rows
     here = posture(model, q)
     armature = rows.from_velocities(model.armature)
-    D, G = factors(here.phi, here.H, here.M, armature, rows.tree)
+    D, G = factors(here, bodies(model), armature)
     return Factors(here, D, G, rows)
 
 

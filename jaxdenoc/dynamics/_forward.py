@@ -8,7 +8,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from .._jit import jitted
 from .._types import Joints, Position, Spatial
 from ..model import Model
-from ..recursion import innovations, posture, solve_UT, wrenches
+from ..recursion import bodies, innovations, posture, solve_UT, wrenches
 from ..spatial import Wrench
 from ._inverse import inverse_dynamics
 from ._mass_matrix import mass_matrix
@@ -47,5 +47,5 @@ def _recursive(model, q, qd, tau, fext) -> Joints:
     f = wrenches(model, here, rows.from_velocities(qd), None, external)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    e, G = innovations(here.phi, here.H, here.M, f, driving, armature, rows.tree)
+    e, G = innovations(here, bodies(model), f, driving, armature)
     return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from .._jit import jitted
 from .._types import Position, Square
 from ..model import Model
-from ..recursion import composite_inertias, posture
+from ..recursion import bodies, composite_inertias, posture
 from ._pairs import ancestors, to_common_point, twists_there
 from ._state import check_state
 
@@ -20,7 +20,8 @@ def mass_matrix(model: Model, q: Position) -> Square:
     check_state(model, q=q)
     rows = model.rows
     here = posture(model, q)
-    _, composite = composite_inertias(here.phi, here.M, rows.tree)
+    M = bodies(model).inertia(here.R)
+    _, composite = composite_inertias(here.phi, M, rows.tree)
     there = to_common_point(here)
     F = there.wrench(composite @ here.H)
     upper = ancestors(rows.tree, twists_there(there, here.H), F)

@@ -56,28 +56,25 @@ class Posture(eqx.Module):
     o: Vec3  # origin, from the base's
     phi: Shift
     H: Screw
-    M: RigidInertia
     tree: Tree
 
 
 def posture(model: Model, q: Position) -> Posture:
-    """Forward kinematics: rotations, origins, and with them φ, H and M.
+    """Forward kinematics: rotations, origins, and with them φ and H.
 
     R = R_parent R_tree R_J(q) ,   o = o_parent + l
     """
 
-    def step(parent, link):
+    def step(parent, joint):
         R, o = parent
-        joint, body = link
         R, phi, H = joint.place(R)
         o = o + phi.l
-        return (R, o), (R, o, phi, H, body.inertia(R))
+        return (R, o), (R, o, phi, H)
 
     start = upright(q[0]), Vec3.zeros(q[0])
     tree = model.rows.tree
-    links = joints(model, q), bodies(model)
-    R, o, phi, H, M = base_to_tip(step, start, links, tree)
-    return Posture(R, o, phi, H, M, tree)
+    R, o, phi, H = base_to_tip(step, start, joints(model, q), tree)
+    return Posture(R, o, phi, H, tree)
 
 
 def twists(phi: Shift, H: Screw, qd: Joints, tree: Tree) -> Twist:

@@ -1,8 +1,12 @@
-"""Inward: articulated bodies. The Riccati sweep of Jain and Rodriguez, and Saha's M̂."""
+"""Inward: articulated bodies. The Riccati sweep of Jain and Rodriguez, and Saha's M̂.
+
+The links' own inertias are turned into base axes within the step, from R, and not
+before it: ten numbers a link fewer to keep for a whole batch.
+"""
 
 from .._types import Joints
-from ..model import Tree
-from ..spatial import ArticulatedInertia, RigidInertia, Screw, Shift, Wrench
+from ..spatial import ArticulatedInertia, Screw, Wrench
+from ._kinematics import Body, Posture
 from ._sweep import tip_to_base
 
 
@@ -19,28 +23,21 @@ def eliminate(P: ArticulatedInertia, H: Screw, armature) -> tuple:
     return D, G, P.minus_outer(G, PH)
 
 
-def factors(
-    phi: Shift, H: Screw, M: RigidInertia, armature: Joints, tree: Tree
-) -> tuple[Joints, Wrench]:
+def factors(here: Posture, body: Body, armature: Joints) -> tuple[Joints, Wrench]:
     """D and G of every joint, with P = M + Σ φ P⁺ φ* over the children."""
 
     def step(total, link):
-        phi, H, M, armature = link
-        D, G, P = eliminate(total + M, H, armature)
+        phi, H, R, body, armature = link
+        D, G, P = eliminate(total + body.inertia(R), H, armature)
         return P.shifted(phi), (D, G)
 
-    zero = ArticulatedInertia.zeros(M.m[0])
-    return tip_to_base(step, zero, (phi, H, M, armature), tree)[1]
+    links = here.phi, here.H, here.R, body, armature
+    zero = ArticulatedInertia.zeros(armature[0])
+    return tip_to_base(step, zero, links, here.tree)[1]
 
 
 def innovations(
-    phi: Shift,
-    H: Screw,
-    M: RigidInertia,
-    f: Wrench,
-    tau: Joints,
-    armature: Joints,
-    tree: Tree,
+    here: Posture, body: Body, f: Wrench, tau: Joints, armature: Joints
 ) -> tuple[Joints, Wrench]:
     """ê = D⁻¹ e and G: the Riccati sweep with the bias on board [MATH 6.1, 6.2].
 
@@ -53,11 +50,12 @@ def innovations(
 
     def step(total, link):
         P, z = total
-        phi, H, M, f, tau, armature = link
-        D, G, P = eliminate(P + M, H, armature)
+        phi, H, R, body, f, tau, armature = link
+        D, G, P = eliminate(P + body.inertia(R), H, armature)
         z = z + f
         e = tau - z @ H
-        return (P.shifted(phi), phi.wrench(z + G * e)), (e / D, G)
+        return (P.shifted(phi), phi.wrench(z + G * e)), (e * (1 / D), G)
 
+    links = here.phi, here.H, here.R, body, f, tau, armature
     zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])
-    return tip_to_base(step, zero, (phi, H, M, f, tau, armature), tree)[1]
+    return tip_to_base(step, zero, links, here.tree)[1]

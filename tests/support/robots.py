@@ -33,14 +33,8 @@ CHAINS = {
     "one_link": lambda: jd.robots.random_chain(jax.random.key(1), 1, kinds=R),
     "mixed_chain": lambda: jd.robots.random_chain(jax.random.key(3), 6),
 }
-TREES = {
-    "tree": lambda: tree(4, (-1, 0, 1, 0, 3)),
-    "two_roots": lambda: tree(5, (-1, 0, 1, 1, -1)),
-}
-FREE = {
-    "free_body": lambda: tree(6, (-1,), floating_base=True),
-    "free_tree": lambda: tree(7, (-1, 0, 1, 0, 3), floating_base=True),
-}
+TREES = {"tree": lambda: tree(4, (-1, 0, 1, 0, 3))}
+FREE = {"free_tree": lambda: tree(7, (-1, 0, 1, 0, 3), floating_base=True)}
 FIXED = CHAINS | TREES
 ALL = FIXED | FREE
 
