@@ -1,0 +1,20 @@
+"""The README's snippets run as they are pasted."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.slow
+def test_snippets():
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(snippets) == 2
+    names = {}
+    for snippet in snippets:
+        exec(snippet, names)
+    assert np.abs(names["qdd"]).max() < 1e-10
+    np.testing.assert_allclose(names["energy"][0], names["energy"][-1], atol=1e-5)
+    assert names["arms"].mass.shape == (64, 2)
