@@ -20,7 +20,7 @@ ROBOTS = {
     "anymal": ("anymal_b_simple_description/robots/anymal.urdf", True),
     "anymal_fixed": ("anymal_c_simple_description/urdf/anymal.urdf", False),
     "talos": ("talos_data/robots/talos_reduced.urdf", True),
-    "talos_fixed": ("talos_data/robots/talos_full_v2.urdf", False),
+    "talos_fixed": ("talos_data/robots/talos_reduced.urdf", False),
 }
 
 
@@ -110,7 +110,7 @@ def test_two_hundred_random_trees(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n, floating", [(1, True), (3, True), (4, False), (6, True)])
+@pytest.mark.parametrize("n, floating", [(1, True), (3, True), (4, False)])
 def test_random_trees_branch_by_branch(n, floating):
     model = jd.robots.random_tree(jax.random.key(70 + n), n, floating)
     compare(model, Oracle(model), range(2))

@@ -40,7 +40,7 @@ FUNCTIONS = {
 ROBOTS = {s: ALL[s] for s in ("mixed_chain", "free_tree")}
 # all of them on a chain, and those that have a sweep of each sort on a free tree
 CASES = [("mixed_chain", f) for f in FUNCTIONS] + [
-    ("free_tree", f) for f in ("inverse_dynamics", "forward_dynamics", "operational")
+    ("free_tree", f) for f in ("inverse_dynamics", "forward_dynamics")
 ]
 
 
