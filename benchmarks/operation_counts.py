@@ -60,7 +60,7 @@ WHY = (
     "strike out by hand each product with a known 0 or 1. Here one formula without "
     "branches serves any axis and every kind of joint, all links alike and in base "
     "axes (turning axes, offsets and inertias there is {M}n M and {A}n A of the "
-    "count), and the zeros are multiplied as well."
+    "forward count), and the zeros are multiplied as well."
 )
 
 
