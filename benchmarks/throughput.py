@@ -56,8 +56,7 @@ def median_times(calls, repeats, block=10):
     """The median time of each call.
 
     They take turns, so that all see the same noise, but in blocks with a pause before
-    each: the threads of one library wait for work by spinning, for a while, on the
-    cores that the other one needs.
+    each, in case the threads of one library still wait on the cores of the other.
     """
     times = {name: [] for name in calls}
     for _ in range(max(1, repeats // block)):
