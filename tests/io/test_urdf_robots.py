@@ -6,12 +6,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from jaxdenoc import ModelError, ModelWarning
 from jaxdenoc.io import load, to_urdf
-
-pin = pytest.importorskip("pinocchio")
 
 
 def _robots():
@@ -27,7 +26,7 @@ def _robots():
 
 ROBOTS = _robots()
 FILES = sorted(str(f.relative_to(ROBOTS)) for f in ROBOTS.rglob("*.urdf"))
-pytestmark = pytest.mark.skipif(not FILES, reason="needs example-robot-data")
+assert FILES, "the extra `test` installs example-robot-data, which these need"
 
 REFUSED = {
     "belong to no body": (  # moving bodies with inertias that nothing can have
