@@ -16,6 +16,9 @@ from .dynamics import center_of_mass as center_of_mass
 from .dynamics import centroidal_momentum as centroidal_momentum
 from .dynamics import coriolis_matrix as coriolis_matrix
 from .dynamics import denoc as denoc
+from .dynamics import diagonal_acceleration as diagonal_acceleration
+from .dynamics import diagonal_coriolis as diagonal_coriolis
+from .dynamics import diagonal_coriolis_matrix as diagonal_coriolis_matrix
 from .dynamics import elementary_matrices as elementary_matrices
 from .dynamics import factorize as factorize
 from .dynamics import forward_dynamics as forward_dynamics

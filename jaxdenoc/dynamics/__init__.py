@@ -3,6 +3,9 @@
 from ._coriolis import coriolis_matrix as coriolis_matrix
 from ._denoc import DeNOC as DeNOC
 from ._denoc import denoc as denoc
+from ._diagonal import diagonal_acceleration as diagonal_acceleration
+from ._diagonal import diagonal_coriolis as diagonal_coriolis
+from ._diagonal_matrix import diagonal_coriolis_matrix as diagonal_coriolis_matrix
 from ._elimination import elementary_matrices as elementary_matrices
 from ._elimination import reverse_gaussian_elimination as reverse_gaussian_elimination
 from ._energy import center_of_mass as center_of_mass

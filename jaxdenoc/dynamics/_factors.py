@@ -11,9 +11,9 @@ from ..model import Model, Rows, locate
 from ..recursion import (
     Posture,
     bodies,
-    factors,
     mobilities,
     posture,
+    riccati,
     solve_U,
     solve_UT,
     times_U,
@@ -136,7 +136,7 @@ def factorize(model: Model, q: Position) -> Factors:
     rows = model.rows
     here = posture(model, q)
     armature = rows.from_velocities(model.armature)
-    D, G = factors(here, bodies(model), armature)
+    _, D, G = riccati(here, bodies(model), armature)
     return Factors(here, D, G, rows)
 
 

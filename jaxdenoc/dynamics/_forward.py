@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from .._jit import jitted
+from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
 from ..model import Model
 from ..recursion import bodies, innovations, posture, solve_UT, wrenches
@@ -39,6 +40,7 @@ def forward_dynamics(
     raise ValueError(f"method is '{method}'; it can be 'recursive' or 'dense'.")
 
 
+@in_tiles
 def _recursive(model, q, qd, tau, fext) -> Joints:
     """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê."""
     rows = model.rows

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from .._jit import jitted
+from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
 from ..model import Model
 from ..recursion import joint_forces, posture, wrenches
@@ -40,6 +41,7 @@ def gravity_forces(model: Model, q: Position) -> Joints:
     return _rigid(model, q, jnp.zeros(model.nv, q.dtype), None, None)
 
 
+@in_tiles
 def _rigid(model, q, qd, qdd, fext) -> Joints:
     rows = model.rows
     here = posture(model, q)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Joints, Position, Scalar
-from ..spatial import Mat3, Screw, Shift, Vec3, skew
+from ..spatial import Mat3, Screw, Shift, Vec3, sin_versin, skew
 from ..spatial import _quaternion as quaternion
 from ._model import Model
 
@@ -77,8 +77,7 @@ def joints(model: Model, q: Position) -> Joint:
         R_tree,
         R1,
         R1 @ skew(h),
-        jnp.sin(turn * q1),
-        1 - jnp.cos(turn * q1),
+        *sin_versin(turn * q1),
         Vec3.of(model.placement.translation),
         R_tree @ h,
         slide * q1,
@@ -89,22 +88,22 @@ def joints(model: Model, q: Position) -> Joint:
 
 def _with_free_base(joint: Joint, model: Model, q: Position) -> Joint:
     """Link 0 spread over six rows: all of its motion, then five times none."""
-    R_tree, t_tree = model.placement.rotation[0], model.placement.translation[0]
-    R = jnp.stack(
-        [R_tree @ quaternion.rotation(q[3:7])] + [jnp.eye(3, dtype=q.dtype)] * 5
-    )
-    l = jnp.zeros((6, 3), q.dtype).at[0].set(t_tree + R_tree @ q[:3])
+    at_base = jax.tree.map(lambda x: x[0], model.placement)
+    R_tree, t_tree = Mat3.of(at_base.rotation), Vec3.of(at_base.translation)
+    R = R_tree @ Mat3.of(quaternion.rotation(q[3:7]))
+    l = t_tree + R_tree @ Vec3.of(q[:3])
     none = jnp.zeros(6, q.dtype)
     at_rest = Vec3(none, none, none)
-    axes = jnp.concatenate([jnp.eye(3, dtype=q.dtype)[::-1]] * 2)  # from vz to wx
+    still = jnp.eye(3, dtype=q.dtype)
+    axes = jnp.concatenate([still[::-1]] * 2)  # from vz to wx
     turn = jnp.asarray([0.0, 0, 0, 1, 1, 1], q.dtype)
     base = Joint(
-        Mat3.of(R),
+        Mat3.of(jnp.stack([R.array, *[still] * 5])),
         Mat3(at_rest, at_rest, at_rest),
         Mat3(at_rest, at_rest, at_rest),
         none,
         none,
-        Vec3.of(l),
+        Vec3.of(jnp.stack([l.array, *[none[:3]] * 5])),
         at_rest,
         none,
         Screw(Vec3.of(axes), turn, 1 - turn),

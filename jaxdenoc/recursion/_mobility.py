@@ -6,16 +6,7 @@ from jaxtyping import Array, Float
 
 from .._types import Joints, Scalar
 from ..model import Tree
-from ..spatial import (
-    ArticulatedInertia,
-    Screw,
-    Shift,
-    Sym3,
-    Twist,
-    Vec3,
-    Wrench,
-    outer,
-)
+from ..spatial import ArticulatedInertia, Screw, Shift, Twist, Wrench
 from ._sweep import base_to_tip
 
 
@@ -42,30 +33,12 @@ class Mobility(eqx.Module):
 
     def minus_both(self, a: Twist, b: Twist) -> "Mobility":
         """Υ - a bᵀ - b aᵀ."""
-        Y = self.linear_first
-        return Mobility(
-            ArticulatedInertia(
-                Y.J - both(a.v, b.v),
-                Y.C - outer(a.v, b.w) - outer(b.v, a.w),
-                Y.M - both(a.w, b.w),
-            )
-        )
+        a_, b_ = Wrench(a.v, a.w), Wrench(b.v, b.w)
+        return Mobility(self.linear_first.minus_both(a_, b_))
 
     @property
     def array(self) -> Float[Array, "*rows 6 6"]:
         return jnp.roll(self.linear_first.array, 3, axis=(-2, -1))
-
-
-def both(a: Vec3, b: Vec3) -> Sym3:
-    """a bᵀ + b aᵀ."""
-    return Sym3(
-        2 * a.x * b.x,
-        a.x * b.y + a.y * b.x,
-        a.x * b.z + a.z * b.x,
-        2 * a.y * b.y,
-        a.y * b.z + a.z * b.y,
-        2 * a.z * b.z,
-    )
 
 
 def mobilities(phi: Shift, H: Screw, D: Joints, G: Wrench, tree: Tree) -> Mobility:

@@ -23,13 +23,16 @@ def eliminate(P: ArticulatedInertia, H: Screw, armature) -> tuple:
     return D, G, P.minus_outer(G, PH)
 
 
-def factors(here: Posture, body: Body, armature: Joints) -> tuple[Joints, Wrench]:
-    """D and G of every joint, with P = M + Σ φ P⁺ φ* over the children."""
+def riccati(
+    here: Posture, body: Body, armature: Joints
+) -> tuple[ArticulatedInertia, Joints, Wrench]:
+    """P, D and G of every joint, with P = M + Σ φ P⁺ φ* over the children."""
 
     def step(total, link):
         phi, H, R, body, armature = link
-        D, G, P = eliminate(total + body.inertia(R), H, armature)
-        return P.shifted(phi), (D, G)
+        P = total + body.inertia(R)
+        D, G, P_plus = eliminate(P, H, armature)
+        return P_plus.shifted(phi), (P, D, G)
 
     links = here.phi, here.H, here.R, body, armature
     zero = ArticulatedInertia.zeros(armature[0])

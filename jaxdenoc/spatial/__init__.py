@@ -1,5 +1,6 @@
 """Spatial algebra in scalar components, for one link in base axes."""
 
+from ._angles import sin_versin as sin_versin
 from ._inertia import ArticulatedInertia as ArticulatedInertia
 from ._inertia import RigidInertia as RigidInertia
 from ._matrices import Mat3 as Mat3

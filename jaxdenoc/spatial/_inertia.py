@@ -5,7 +5,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._types import Scalar
-from ._matrices import Mat3, Sym3, outer, outer_sym, second_moment, skew_times
+from ._matrices import (
+    Mat3,
+    Sym3,
+    both,
+    outer,
+    outer_sym,
+    second_moment,
+    skew_times,
+    with_transpose,
+)
 from ._vectors import Screw, Shift, Twist, Vec3, Wrench
 
 
@@ -75,6 +84,26 @@ class ArticulatedInertia(eqx.Module):
             self.C - outer(G.n, b.f),
             self.M - outer_sym(G.f, b.f),
         )
+
+    def minus_both(self, a: Wrench, b: Wrench) -> "ArticulatedInertia":
+        """P - a bᵀ - b aᵀ."""
+        return ArticulatedInertia(
+            self.J - both(a.n, b.n),
+            self.C - outer(a.n, b.f) - outer(b.n, a.f),
+            self.M - both(a.f, b.f),
+        )
+
+    def carried_by(self, V: Twist) -> "ArticulatedInertia":
+        """W + Wᵀ with W = crf(V) P: the rate of P where it moves along with V."""
+        J, C, M, w, v = self.J.mat, self.C, self.M.mat, V.w, V.v
+        return ArticulatedInertia(
+            with_transpose(skew_times(w, J) + skew_times(v, C.T)),
+            skew_times(w, C) + skew_times(w, C.T).T + skew_times(v, M),
+            with_transpose(skew_times(w, M)),
+        )
+
+    def plus(self, b: "ArticulatedInertia") -> "ArticulatedInertia":
+        return ArticulatedInertia(self.J + b.J, self.C + b.C, self.M + b.M)
 
     def shifted(self, phi: Shift) -> "ArticulatedInertia":
         """φ P φ*: C' = C + l̃ M and J' = J + l̃ C'ᵀ + C l̃ᵀ, in the six entries of J'."""

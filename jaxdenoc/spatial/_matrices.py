@@ -30,6 +30,9 @@ class Mat3(eqx.Module):
         a, b, c = self.x, self.y, self.z
         return Mat3(Vec3(a.x, b.x, c.x), Vec3(a.y, b.y, c.y), Vec3(a.z, b.z, c.z))
 
+    def __neg__(self):
+        return Mat3(-self.x, -self.y, -self.z)
+
     def __add__(self, b):
         return Mat3(self.x + b.x, self.y + b.y, self.z + b.z)
 
@@ -117,6 +120,24 @@ def outer(a: Vec3, b: Vec3) -> Mat3:
 def outer_sym(a: Vec3, b: Vec3) -> Sym3:
     """a bᵀ where it is known to be symmetric: a and b are parallel."""
     return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
+
+
+def both(a: Vec3, b: Vec3) -> Sym3:
+    """a bᵀ + b aᵀ."""
+    return Sym3(
+        2 * a.x * b.x,
+        a.x * b.y + a.y * b.x,
+        a.x * b.z + a.z * b.x,
+        2 * a.y * b.y,
+        a.y * b.z + a.z * b.y,
+        2 * a.z * b.z,
+    )
+
+
+def with_transpose(A: Mat3) -> Sym3:
+    """A + Aᵀ."""
+    x, y, z = A.rows
+    return Sym3(2 * x.x, x.y + y.x, x.z + z.x, 2 * y.y, y.z + z.y, 2 * z.z)
 
 
 def second_moment(k: Vec3, l: Vec3) -> Sym3:

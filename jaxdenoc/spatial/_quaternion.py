@@ -13,7 +13,7 @@ _SMALL = 1e-4  # of an angle squared: below it the series are exact to rounding
 
 
 def normalized(p: Quaternion) -> Quaternion:
-    return p / jnp.sqrt(p @ p)
+    return p / jnp.sqrt(jnp.sum(p * p))
 
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:

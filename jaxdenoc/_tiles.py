@@ -1,0 +1,169 @@
+"""A batch in tiles: what `jax.vmap` of this library's functions runs as on a CPU.
+
+`vmap` turns a scan over links into a scan whose every number is an array as long as the
+batch. XLA runs such a loop as many small kernels, each of which reads and writes those
+arrays: beyond a few hundred robots they no longer fit the cache, below that launching
+the kernels is most of the cost. So the batch is cut into tiles that fit, and the whole
+program of a tile is compiled as one piece of code.
+
+That is done in the batching rule, so that a plain `vmap` has it. The derivative rule
+stands outside of it: a function of this module is differentiated as if it were written
+plainly, in both modes.
+
+The attributes that make one piece of a call are XLA's own and not documented, so they
+are set on the CPU only and for the releases of jaxlib that were tried; elsewhere, and
+with the environment variable JAXDENOC_TILES=0, `vmap` is the plain one.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import jax.tree as jt
+import jaxlib
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import SymbolicZero
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+
+F = TypeVar("F", bound=Callable)
+TILE = 128  # robots; 64 to 256 were equally fast
+TRIED = ("0.10.",)  # releases of jaxlib
+ENABLED = jaxlib.__version__.startswith(TRIED) and (
+    os.environ.get("JAXDENOC_TILES", "1") != "0"
+)
+
+# What XLA can compile into one piece, of what this library uses. Not among them:
+# scatter, matrix products, factorisations.
+IN_A_PIECE = set(
+    "abs add add_any and broadcast_in_dim clamp concatenate convert_element_type copy "
+    "cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le "
+    "log log1p logistic lt max min mul ne neg not or pad pow reduce_max reduce_min "
+    "reduce_sum reshape rev round rsqrt select_n sign sin slice sqrt square squeeze "
+    "stop_gradient sub tanh transpose xor".split()
+)
+
+
+def in_tiles(function: F) -> F:
+    """`function`, whose `vmap` goes tile by tile on a CPU."""
+    whole = jax.custom_jvp(_lanes(function, 1) if ENABLED else function)
+    whole.defjvp(partial(_jvp, function), symbolic_zeros=True)
+    return whole  # type: ignore[return-value]
+
+
+def _lanes(function: Callable, width: int) -> Callable:
+    """`function` of `width` robots, which knows what to do about more of them."""
+    run = function if width == 1 else partial(_one_piece, function)
+    lanes = custom_vmap(run)
+    lanes.def_vmap(partial(_batched, function, width))
+    return lanes
+
+
+def _batched(function, width, size, batched, *args):
+    """The rule of `vmap`: `size` calls of `function`, each of `width` robots."""
+    axes = jt.map(lambda b: 0 if b else None, batched)
+    whole = jax.vmap(function, axes)
+    if width * size <= TILE:
+        out = _lanes(whole, width * size)(*args)
+    else:
+        tiles = partial(_by_tiles, whole, size, max(TILE // width, 1), batched)
+        out = lax.platform_dependent(*args, cpu=tiles, default=whole)
+    return out, jt.map(lambda _: True, out)
+
+
+def _by_tiles(whole, size, tile, batched, *args):
+    count = -(-size // tile)
+    tile = -(-size // count)
+    extra = count * tile - size  # padded with robots of the batch, so with valid ones
+
+    def cut(x):
+        x = jnp.concatenate([x, x[:extra]]) if extra else x
+        return x.reshape(count, tile, *x.shape[1:])
+
+    leaves, structure = jt.flatten(args)
+    varies = jt.leaves(batched)
+
+    def run(part):
+        part = iter(part)
+        here = [next(part) if b else x for x, b in zip(leaves, varies, strict=True)]
+        return _piece(whole, *jt.unflatten(structure, here))
+
+    out = lax.map(run, [cut(x) for x, b in zip(leaves, varies, strict=True) if b])
+    return jt.map(lambda y: y.reshape(-1, *y.shape[2:])[:size], out)
+
+
+def _one_piece(function, *args):
+    cpu = partial(_piece, function)
+    return lax.platform_dependent(*args, cpu=cpu, default=function)
+
+
+def _piece(function, *args):
+    """`function(*args)`, compiled as one piece of code instead of many kernels.
+
+    The arguments go in as one array for each type: XLA ends the process if a piece has
+    a parameter that nothing in it reads.
+    """
+    leaves, structure = jt.flatten(args)
+    kinds = {x.dtype: None for x in leaves}
+    packed = [
+        jnp.concatenate([x.reshape(-1) for x in leaves if x.dtype == kind])
+        for kind in kinds
+    ]
+
+    def unpacked(*packed):
+        rest = dict(zip(kinds, packed, strict=True))
+        here = []
+        for x in leaves:
+            k = prod(x.shape)
+            here.append(rest[x.dtype][:k].reshape(x.shape))
+            rest[x.dtype] = rest[x.dtype][k:]
+        return function(*jt.unflatten(structure, here))
+
+    program, out = jax.make_jaxpr(unpacked, return_shape=True)(*packed)
+    run = jaxpr_as_fun(program)
+    if not _primitives(program.jaxpr) <= IN_A_PIECE:
+        result = run(*packed)
+    else:
+        result = set_xla_metadata(
+            jax.jit(run)(*packed), inlineable="false", xla_cpu_small_call="true"
+        )
+    return jt.unflatten(jt.structure(out), result)
+
+
+def _primitives(jaxpr: Jaxpr) -> set[str]:
+    """The names of all operations in a program, those of its loops included."""
+    names = set()
+    for equation in jaxpr.eqns:
+        inner = [
+            p.jaxpr if isinstance(p, ClosedJaxpr) else p
+            for p in equation.params.values()
+            if isinstance(p, ClosedJaxpr | Jaxpr)
+        ]
+        names |= set().union(*map(_primitives, inner)) if inner else {
+            equation.primitive.name
+        }
+    return names
+
+
+def _jvp(function, primals, tangents):
+    """Plain forward mode along the arguments that move at all."""
+    leaves, structure = jt.flatten(primals)
+    slopes = jt.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))
+    moves = [not isinstance(t, SymbolicZero) for t in slopes]
+
+    def along(moving):
+        moving = iter(moving)
+        here = [next(moving) if m else x for x, m in zip(leaves, moves, strict=True)]
+        return function(*jt.unflatten(structure, here))
+
+    at = [x for x, m in zip(leaves, moves, strict=True) if m]
+    slopes = [t for t, m in zip(slopes, moves, strict=True) if m]
+    out = jax.jvp(along, (at,), (slopes,))
+    # JAX wants the batch on the same axis here as `_batched` has it, the first; a
+    # reshape puts it there, and costs nothing.
+    return jt.map(lambda y: y[None].reshape(y.shape), out)

@@ -1,0 +1,94 @@
+"""Diagonalised Lagrangian dynamics, ν̇ + C(θ, ν) = ε [J&R; MATH 7]."""
+
+import jax.numpy as jnp
+
+from .._jit import jitted
+from .._tiles import in_tiles
+from .._types import Joints, Position, Spatial
+from ..model import Model, carried
+from ..recursion import accelerations, bodies, motion, posture, riccati
+from ..spatial import Vec3, Wrench
+from ._state import check_state, resistance
+
+
+@jitted("normalized")
+def diagonal_acceleration(
+    model: Model,
+    q: Position,
+    nu: Joints,
+    tau: Joints,
+    fext: Spatial | None = None,
+    *,
+    normalized: bool = True,
+) -> Joints:
+    """ν̇ of given joint forces, ν̇ = ε - C(θ, ν), in O(n): the forward dynamics of ν.
+
+    Gravity, friction and external wrenches are in it, as in `forward_dynamics`, and no
+    sweep for the joint accelerations is: two inward sweeps, two outward [J&R Alg 8.1,
+    in the form of MATH 7.b, which holds for every joint]. With `normalized=False` the
+    rates are ξ and the result ξ̇. The joint rates are `factorize(model, q).joint_rates`.
+    """
+    check_state(model, q=q, nu=nu, tau=tau, fext=fext)
+    return _acceleration(model, q, nu, tau, fext, normalized, driven=True)
+
+
+@jitted("normalized")
+def diagonal_coriolis(
+    model: Model, q: Position, nu: Joints, *, normalized: bool = True
+) -> Joints:
+    """C(θ, ν) of ν̇ + C = ε, quadratic in ν and orthogonal to it: νᵀ C = 0.
+
+    [J&R Identity 7.1, Algorithm 7.1; MATH 7.4]. With `normalized=False` it is that of
+    D ξ̇ + C(θ, ξ) = κ [J&R 7.10], where ξᵀ C = ½ ξᵀ Ḋ ξ is not zero.
+    """
+    check_state(model, q=q, nu=nu)
+    still = jnp.zeros_like(nu)
+    rate = _acceleration(model, q, nu, still, None, normalized, driven=False)
+    if normalized:
+        return -rate
+    return -_pivots(model, q) * rate
+
+
+def _acceleration(model, q, rates, tau, fext, normalized, driven) -> Joints:
+    run = _normalized if normalized else _plain
+    return run(model, q, rates, tau if driven else None, fext)
+
+
+@in_tiles
+def _normalized(model, q, nu, tau, fext) -> Joints:
+    """ν = D^½ ξ, so ν̇ = D^½ ξ̇ + ½ D^{-½} Ḋ ξ."""
+    D, xi, xi_dot, rate = _both(model, q, nu, tau, fext, True)
+    return model.rows.to_velocities(jnp.sqrt(D) * xi_dot + rate * xi / jnp.sqrt(D) / 2)
+
+
+@in_tiles
+def _plain(model, q, xi, tau, fext) -> Joints:
+    _, _, xi_dot, _ = _both(model, q, xi, tau, fext, False)
+    return model.rows.to_velocities(xi_dot)
+
+
+@in_tiles
+def _pivots(model, q) -> Joints:
+    rows = model.rows
+    armature = rows.from_velocities(model.armature)
+    _, D, _ = riccati(posture(model, q), bodies(model), armature)
+    return rows.to_velocities(D)
+
+
+def _both(model, q, rates, tau, fext, normalized):
+    """D, ξ, ξ̇ and Ḋ in row order; without joint forces, weight is left out as well."""
+    rows = model.rows
+    here = posture(model, q)
+    P, D, G = riccati(here, bodies(model), rows.from_velocities(model.armature))
+    xi = rows.from_velocities(rates)
+    xi = xi / jnp.sqrt(D) if normalized else xi
+    weight = None if tau is None else Vec3.of(model.gravity)
+    external = None if fext is None else rows.from_bodies(Wrench.of(fext))
+    now = motion(model, here, G, xi, weight, external)
+    if tau is None:
+        driving = jnp.zeros_like(xi)
+    else:
+        qd = rows.to_velocities(now.qd)
+        driving = rows.from_velocities(tau - resistance(model, qd))
+    xi_dot, rate = accelerations(here, carried(model), P, D, G, now, driving)
+    return D, xi, xi_dot, rate
