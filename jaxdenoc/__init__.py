@@ -48,6 +48,11 @@ from .model import integrate as integrate
 from .model import lock as lock
 from .model import neutral as neutral
 from .model import random_state as random_state
+from .operators import Operator as Operator
+from .operators import OperatorRates as OperatorRates
+from .operators import SpatialOperators as SpatialOperators
+from .operators import spatial_operator_rates as spatial_operator_rates
+from .operators import spatial_operators as spatial_operators
 from .simulate import Trajectory as Trajectory
 from .simulate import simulate as simulate
 
