@@ -5,10 +5,19 @@
 Functions take one robot and one state; a batch is `jax.vmap`.
 """
 
+from . import control as control
 from . import robots as robots
 from . import viz as viz
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
+from .derivatives import christoffel_symbols as christoffel_symbols
+from .derivatives import globally_diagonalizable as globally_diagonalizable
+from .derivatives import mass_factor_rate as mass_factor_rate
+from .derivatives import mass_factor_rate_product as mass_factor_rate_product
+from .derivatives import mass_matrix_form as mass_matrix_form
+from .derivatives import mass_matrix_rate as mass_matrix_rate
+from .derivatives import mass_matrix_sensitivity as mass_matrix_sensitivity
+from .derivatives import riemann_curvature as riemann_curvature
 from .dynamics import DeNOC as DeNOC
 from .dynamics import Factors as Factors
 from .dynamics import bias_forces as bias_forces

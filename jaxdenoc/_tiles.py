@@ -106,7 +106,8 @@ def _piece(function, *args):
     """`function(*args)`, compiled as one piece of code instead of many kernels.
 
     The arguments go in as one array for each type: XLA ends the process if a piece has
-    a parameter that nothing in it reads.
+    a parameter that nothing in it reads. One more result goes out than is needed: a
+    piece with a single large result is taken for one that runs on several threads.
     """
     leaves, structure = jt.flatten(args)
     kinds = {x.dtype: None for x in leaves}
@@ -122,7 +123,7 @@ def _piece(function, *args):
             k = prod(x.shape)
             here.append(rest[x.dtype][:k].reshape(x.shape))
             rest[x.dtype] = rest[x.dtype][k:]
-        return function(*jt.unflatten(structure, here))
+        return function(*jt.unflatten(structure, here)), packed[0][:1]
 
     program, out = jax.make_jaxpr(unpacked, return_shape=True)(*packed)
     run = jaxpr_as_fun(program)
@@ -132,7 +133,7 @@ def _piece(function, *args):
         result = set_xla_metadata(
             jax.jit(run)(*packed), inlineable="false", xla_cpu_small_call="true"
         )
-    return jt.unflatten(jt.structure(out), result)
+    return jt.unflatten(jt.structure(out), result)[0]
 
 
 def _primitives(jaxpr: Jaxpr) -> set[str]:

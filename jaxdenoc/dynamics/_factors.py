@@ -58,6 +58,13 @@ class Factors(eqx.Module):
         """m = U D^½, with ℳ = m mᵀ; dense, to look at."""
         return self.U * jnp.sqrt(self.D)[None, :]
 
+    @property
+    @jitted()
+    def l(self) -> Square:
+        """ℓ = m⁻¹, with ℳ⁻¹ = ℓᵀ ℓ; dense, to look at."""
+        one = jnp.eye(len(self.pivots), dtype=self.pivots.dtype)
+        return jax.vmap(self.working_moments, out_axes=1)(one)
+
     @jitted()
     def solve(self, b: Joints) -> Joints:
         """ℳ⁻¹ b: U e = b, then D ê = e, then Uᵀ x = ê [Saha's three steps]."""

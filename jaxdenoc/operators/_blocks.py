@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ..model import Tree
 from ..recursion import base_to_tip, tip_to_base
+from ..spatial import Vec3, skew
 from ._algebra import Operator
 
 Blocks = Float[Array, "n 6 6"]
@@ -195,3 +196,10 @@ def _times(blocks, x):
 
 def _transposed(blocks):
     return jnp.swapaxes(blocks, 1, 2)
+
+
+def crf(V):
+    """crf(V) = [[ω̃, ṽ], [0, ω̃]] of every link."""
+    w, v = (skew(Vec3.of(x)).array for x in (V[:, :3], V[:, 3:]))
+    top = jnp.concatenate([w, v], axis=2)
+    return jnp.concatenate([top, jnp.concatenate([v * 0, w], axis=2)], axis=1)

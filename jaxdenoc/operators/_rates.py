@@ -10,9 +10,8 @@ from .._types import Joints, Position
 from ..dynamics import check_state
 from ..model import Model
 from ..recursion import tip_to_base
-from ..spatial import Vec3, skew
 from ._algebra import Operator
-from ._blocks import Diagonal
+from ._blocks import Diagonal, crf
 from ._spatial import SpatialOperators, spatial_operators
 
 
@@ -53,7 +52,7 @@ def spatial_operator_rates(
     check_state(model, q=q, qd=qd)
     ops = spatial_operators(model, q)
     vJ = (ops.H.T @ qd).reshape(-1, 6)
-    W = Diagonal(_crf(vJ))
+    W = Diagonal(crf(vJ))
     P = Diagonal(_articulated_rates(ops, W))
 
     E_phi = ops.E_phi @ W
@@ -78,7 +77,7 @@ def spatial_operator_rates(
 
 def _inertial(rates: OperatorRates, ops: SpatialOperators, qd) -> OperatorRates:
     V = (ops.phi.T @ (ops.H.T @ qd)).reshape(-1, 6)
-    spin = Diagonal(_crf(V * jnp.array([1, 1, 1, 0, 0, 0], V.dtype)))
+    spin = Diagonal(crf(V * jnp.array([1, 1, 1, 0, 0, 0], V.dtype)))
 
     def of_links(rate, A):
         return rate + (spin @ A - A @ spin)
@@ -117,10 +116,3 @@ def _diagonal_blocks(A: Operator, n: int):
     """The blocks of a block diagonal operator, from six products with vectors."""
     units = jnp.tile(jnp.eye(6, dtype=A.dtype), (n, 1))
     return (A @ units).reshape(n, 6, 6)
-
-
-def _crf(V):
-    """crf(V) = [[ω̃, ṽ], [0, ω̃]] of every link."""
-    w, v = (skew(Vec3.of(x)).array for x in (V[:, :3], V[:, 3:]))
-    top = jnp.concatenate([w, v], axis=2)
-    return jnp.concatenate([top, jnp.concatenate([v * 0, w], axis=2)], axis=1)

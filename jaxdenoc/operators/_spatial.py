@@ -10,7 +10,7 @@ from ..model import Model, joints
 from ..recursion import bodies, mobilities, posture, riccati
 from ..spatial import ArticulatedInertia, RigidInertia, Sym3, Vec3, skew
 from ._algebra import Operator
-from ._blocks import AtJoints, Diagonal, Pivots, Sweep, ToParent
+from ._blocks import AtJoints, Diagonal, Pivots, Sweep, ToParent, crf
 
 
 class SpatialOperators(eqx.Module):
@@ -22,9 +22,9 @@ class SpatialOperators(eqx.Module):
     its 6×6 block, not yet taken apart as `factorize` does it.
     """
 
-    E_phi: Operator  # φ(parent, i) in the parent's row
+    E_phi: ToParent  # φ(parent, i) in the parent's row
     phi: Operator  # (1 - E_φ)⁻¹: wrenches inward; φ.T: twists outward
-    H: Operator  # joint axes: H.T θ̇ is what the joints add to the twists
+    H: AtJoints  # joint axes: H.T θ̇ is what the joints add to the twists
     M: Operator  # the links' inertias
     P: Operator  # articulated inertias
     D: Pivots  # H P H* (and the joints' armature)
@@ -69,6 +69,17 @@ class SpatialOperators(eqx.Module):
         """ℳ = H φ M φ* H* [J&R 4.1a], without the joints' armature."""
         Hphi = self.H @ self.phi
         return Hphi @ self.M @ Hphi.T
+
+    def mass_matrix_sensitivity(self, i: int) -> Operator:
+        """∂ℳ/∂q_i = H φ̃ H̃_i φ M φ* H* and its transpose [J&R Identity 6.3].
+
+        H̃_i is crf(H_i) at the link that qd_i moves, and zero elsewhere.
+        """
+        axis = self.H.vectors[i]
+        here = jnp.zeros((self.H.n_links, 6), axis.dtype).at[self.H.link[i]].set(axis)
+        Hphi = self.H @ self.phi
+        half = self.H @ self.phi_tilde @ Diagonal(crf(here)) @ self.phi @ self.M @ Hphi.T
+        return half + half.T
 
     @property
     def U(self) -> Operator:

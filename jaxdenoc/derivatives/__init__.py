@@ -1,0 +1,11 @@
+"""Derivatives of the dynamics in closed form."""
+
+from ._curvature import christoffel_symbols as christoffel_symbols
+from ._curvature import curvature_scale as curvature_scale
+from ._curvature import globally_diagonalizable as globally_diagonalizable
+from ._curvature import riemann_curvature as riemann_curvature
+from ._mass_factor import mass_factor_rate as mass_factor_rate
+from ._mass_factor import mass_factor_rate_product as mass_factor_rate_product
+from ._mass_matrix import mass_matrix_form as mass_matrix_form
+from ._mass_matrix import mass_matrix_rate as mass_matrix_rate
+from ._mass_matrix import mass_matrix_sensitivity as mass_matrix_sensitivity
