@@ -56,6 +56,37 @@ def test_planar_arm(tmp_path, capsys):
     assert "joint1      4.39 N·m" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.cites("J&R Identity 7.1: νᵀ C = 0; MATH 7.1, 7.4: ½νᵀν, νᵀε")
+def test_diagonal_dynamics(tmp_path, capsys):
+    found = script("examples/03_diagonal_dynamics.py")["main"](tmp_path)
+    assert found["work"] < 1e-13
+    assert found["coriolis"] > 10  # so that the line above says something
+    assert found["energy"] < 1e-12
+    assert found["power"] < 1e-12
+    assert found["moments"] < 1e-12
+    assert found["apart"] < 1e-7
+    assert found["drift"] < 1e-6
+    assert np.ptp(found["kinetic"]) > 10
+    assert is_png(tmp_path / "diagonal_dynamics.png")
+    assert "|νᵀC| / |ν||C|" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.cites("J&R Control 8.1, 8.2; MATH 7.6; MATH 14, J17")
+def test_decoupled_control(tmp_path, capsys):
+    found = script("examples/04_decoupled_control.py")["main"](tmp_path)
+    assert found["decay"] < 1e-7
+    assert found["monotone"]
+    assert found["balance"] < 1e-5  # d/dt (½νᵀν + ½eᵀWe) = -νᵀ c₁ ν
+    right, wrong = found["error"], found["printed_error"]
+    np.testing.assert_allclose(right[:, 0], wrong[:, 0], rtol=1e-12)
+    assert np.all(right[:, -1] < 1e-3 * right[:, 0])
+    assert np.all(wrong[:, -1] > 1.2 * wrong[:, 0])
+    assert is_png(tmp_path / "decoupled_control.png")
+    assert "distance from e^(-2ct)" in capsys.readouterr().out
+
+
 @pytest.mark.cites("MATH 17")
 def test_operation_counts(tmp_path, capsys):
     module = script("benchmarks/operation_counts.py")

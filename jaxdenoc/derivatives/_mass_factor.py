@@ -7,10 +7,9 @@ from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..dynamics import check_state, factorize
 from ..dynamics._pairs import ancestors, to_common_point, twists_there
-from ..model import Model, carried
+from ..model import Model
 from ..recursion import (
     Posture,
-    bodies,
     inertia_rates,
     posture,
     riccati,
@@ -77,14 +76,14 @@ class Moving(eqx.Module):
 
 def _moving(model: Model, q: Position, qd: Joints) -> Moving:
     rows = model.rows
-    here, body = posture(model, q), bodies(model)
+    here = posture(model, q)
     phi, H, tree = here.phi, here.H, rows.tree
-    P, D, G = riccati(here, body, rows.from_velocities(model.armature))
+    found = riccati(model, here)
     rates = rows.from_velocities(qd)
-    Pd = inertia_rates(phi, H, P, D, G, H * (rates * carried(model)), tree)
+    Pd = inertia_rates(here, found, rates)
     V = twists(phi, H, rates, tree)
     V = rows.from_links(rows.to_links(V))  # a joint's axes all move with its link
-    size = jnp.sqrt(D)
+    G, size = found.G, jnp.sqrt(found.D)
     PdH = Pd @ H
     rate = PdH @ H
     F, Fd = G * size, (PdH - G * (rate / 2)) * (1 / size)

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from .._jit import jitted
 from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
-from ..model import Model, carried
-from ..recursion import accelerations, bodies, motion, posture, riccati
+from ..model import Model
+from ..recursion import accelerations, motion, posture, riccati
 from ..spatial import Vec3, Wrench
 from ._state import check_state, resistance
 
@@ -69,26 +69,24 @@ def _plain(model, q, xi, tau, fext) -> Joints:
 
 @in_tiles
 def _pivots(model, q) -> Joints:
-    rows = model.rows
-    armature = rows.from_velocities(model.armature)
-    _, D, _ = riccati(posture(model, q), bodies(model), armature)
-    return rows.to_velocities(D)
+    return model.rows.to_velocities(riccati(model, posture(model, q)).D)
 
 
 def _both(model, q, rates, tau, fext, normalized):
     """D, ξ, ξ̇ and Ḋ in row order; without joint forces, weight is left out as well."""
     rows = model.rows
     here = posture(model, q)
-    P, D, G = riccati(here, bodies(model), rows.from_velocities(model.armature))
+    found = riccati(model, here)
+    D = found.D
     xi = rows.from_velocities(rates)
     xi = xi / jnp.sqrt(D) if normalized else xi
     weight = None if tau is None else Vec3.of(model.gravity)
     external = None if fext is None else rows.from_bodies(Wrench.of(fext))
-    now = motion(model, here, G, xi, weight, external)
+    now = motion(model, here, found, xi, weight, external)
     if tau is None:
         driving = jnp.zeros_like(xi)
     else:
         qd = rows.to_velocities(now.qd)
         driving = rows.from_velocities(tau - resistance(model, qd))
-    xi_dot, rate = accelerations(here, carried(model), P, D, G, now, driving)
+    xi_dot, rate = accelerations(here, found, now, driving)
     return D, xi, xi_dot, rate

@@ -28,14 +28,14 @@ def diagonal_coriolis_matrix(model: Model, q: Position, nu: Joints) -> Square:
     rows = model.rows
     here, body = posture(model, q), bodies(model)
     phi, H, tree = here.phi, here.H, here.tree
-    P, D, G = riccati(here, body, rows.from_velocities(model.armature))
-    size = jnp.sqrt(D)
+    found = riccati(model, here)
+    P, G, size = found.P, found.G, jnp.sqrt(found.D)
 
     arriving, V = twist_fields(phi, H, G, rows.from_velocities(nu) / size, tree)
     h = body.inertia(here.R) @ V
     qd = rows.from_velocities(nu) / size - G @ arriving
     vJ = H * (qd * carried(model))
-    Pd = inertia_rates(phi, H, P, D, G, vJ, tree)
+    Pd = inertia_rates(here, found, qd)
 
     def of_unit(xi):
         arriving, V = twist_fields(phi, H, G, xi, tree)

@@ -10,7 +10,6 @@ from .._types import Joints, Position, Square
 from ..model import Model, Rows, locate
 from ..recursion import (
     Posture,
-    bodies,
     mobilities,
     posture,
     riccati,
@@ -140,11 +139,9 @@ class Factors(eqx.Module):
 def factorize(model: Model, q: Position) -> Factors:
     """The factors of ℳ at q, by one outward and one inward sweep [MATH 5.1]."""
     check_state(model, q=q)
-    rows = model.rows
     here = posture(model, q)
-    armature = rows.from_velocities(model.armature)
-    _, D, G = riccati(here, bodies(model), armature)
-    return Factors(here, D, G, rows)
+    found = riccati(model, here)
+    return Factors(here, found.D, found.G, model.rows)
 
 
 @jitted("link")

@@ -7,7 +7,7 @@ from .._jit import jitted
 from .._types import Position
 from ..dynamics import check_state
 from ..model import Model, joints
-from ..recursion import bodies, mobilities, posture, riccati
+from ..recursion import mobilities, posture, riccati
 from ..spatial import ArticulatedInertia, RigidInertia, Sym3, Vec3, skew
 from ._algebra import Operator
 from ._blocks import AtJoints, Diagonal, Pivots, Sweep, ToParent, crf
@@ -101,17 +101,17 @@ def spatial_operators(model: Model, q: Position) -> SpatialOperators:
     """
     check_state(model, q=q)
     rows, n = model.rows, model.n_links
-    here, body = posture(model, q), bodies(model)
-    P, D, G = riccati(here, body, rows.from_velocities(model.armature))
-    Y = mobilities(here.phi, here.H, D, G, rows.tree)
+    here = posture(model, q)
+    found = riccati(model, here)
+    Y = mobilities(here.phi, here.H, found.D, found.G, rows.tree)
     R, o = rows.to_links((here.R.array, here.o.array))
-    P, Y = (_in_body_axes(R, x[np.array(rows.body)]) for x in (P.array, Y.array))
+    P, Y = (_in_body_axes(R, x[np.array(rows.body)]) for x in (found.P.array, Y.array))
     phi = _to_parents(R, o, model.parent)
 
     S = rows.to_velocities(joints(model, q).screw.twist.array)  # body axes
     link = tuple(np.array(rows.link)[np.argsort(rows.velocity)].tolist())
     PH = jnp.einsum("kij,kj->ki", P[np.array(link)], S)
-    D = rows.to_velocities(D)
+    D = rows.to_velocities(found.D)
     if model.floating_base:
         base = P[0] + jnp.diag(model.armature[:6])
         G = jnp.concatenate([jnp.linalg.solve(base, P[0]), PH[6:] / D[6:, None]])

@@ -15,6 +15,7 @@ from ._kinematics import wrenches as wrenches
 from ._mobility import Mobility as Mobility
 from ._mobility import mobilities as mobilities
 from ._newton_euler import joint_forces as joint_forces
+from ._riccati import Articulated as Articulated
 from ._riccati import innovations as innovations
 from ._riccati import riccati as riccati
 from ._sweep import base_to_tip as base_to_tip

@@ -11,6 +11,7 @@ from .._types import Joints, Scalar
 from ..model import Model, Tree, carried
 from ..spatial import ArticulatedInertia, Screw, Shift, Twist, Vec3, Wrench
 from ._kinematics import Posture, bodies
+from ._riccati import Articulated
 from ._sweep import base_to_tip, tip_to_base
 
 
@@ -19,14 +20,14 @@ class Motion(eqx.Module):
 
     qd: Joints
     arriving: Twist  # V⁺, of the row's place before its own joint moves it
-    f: Wrench  # that the links need at ν̇ = 0 of all rows: MATH 3.1 at θ̈ = 0
-    pull: Scalar  # G* a⁺, what velocities alone add to ξ̇
+    f: Wrench  # that the links need where no rate changes: MATH 3.1 at θ̈ = 0
+    pull: Scalar  # D G* a⁺, what velocities alone add to D ξ̇
 
 
 def motion(
     model: Model,
     here: Posture,
-    G: Wrench,
+    found: Articulated,
     xi: Joints,
     weight: Vec3 | None,
     fext: Wrench | None,
@@ -42,65 +43,25 @@ def motion(
 
     def step(parent, link):
         V, a = parent
-        phi, H, R, body, carried, G, xi, fext = link
+        phi, H, R, body, carried, D, F, xi, fext = link
         arriving = phi.twist(V)
-        qd = xi - G @ arriving
+        qd = (xi * D - F @ arriving) / D
         a = phi.twist(a) + arriving.cross(H * (qd * carried))
         V = arriving + H * qd
         needed = a if weight is None else Twist(a.w, a.v - weight)
         f = body.wrench(R, V, needed)
         if fext is not None:
             f = f - Wrench(R @ fext.n, R @ fext.f)
-        return (V, a), Motion(qd, arriving, f, G @ a)
+        return (V, a), Motion(qd, arriving, f, F @ a)
 
     start = Twist.zeros(xi[0]), Twist.zeros(xi[0])
-    links = here.phi, here.H, here.R, bodies(model), carried(model), G, xi, fext
+    links = here.phi, here.H, here.R, bodies(model), carried(model)
+    links = *links, found.D, found.F, xi, fext
     return base_to_tip(step, start, links, here.tree)
 
 
-def inertia_rate(
-    Pd: ArticulatedInertia, P: ArticulatedInertia, H: Screw, D, G: Wrench, vJ: Twist
-) -> tuple[Wrench, ArticulatedInertia]:
-    """Ṗ H*, and what Ṗ passes on to the parent, still about this link's origin.
-
-        τ̄ Ṗ τ̄* + W + Wᵀ ,   W = crf(v_J) P⁺                         [MATH 7.a]
-
-    With k = Ṗ H* - ½ (H Ṗ H*) G the first of these is Ṗ - G k* - k G*.
-    """
-    PdH = Pd @ H
-    k = PdH - G * ((PdH @ H) / 2)
-    P_plus = P.minus_outer(G, G * D)
-    return PdH, Pd.minus_both(G, k).plus(P_plus.carried_by(vJ))
-
-
-def inertia_rates(
-    phi: Shift,
-    H: Screw,
-    P: ArticulatedInertia,
-    D: Joints,
-    G: Wrench,
-    vJ: Twist,
-    tree: Tree,
-) -> ArticulatedInertia:
-    """Ṗ of every row, the local rate of the articulated inertia [J&R Alg 6.1]."""
-
-    def step(Pd, link):
-        phi, H, P, D, G, vJ = link
-        _, rest = inertia_rate(Pd, P, H, D, G, vJ)
-        return rest.shifted(phi), Pd
-
-    zero = ArticulatedInertia.zeros(D[0])
-    return tip_to_base(step, zero, (phi, H, P, D, G, vJ), tree)[1]
-
-
 def accelerations(
-    here: Posture,
-    carried: Joints,
-    P: ArticulatedInertia,
-    D: Joints,
-    G: Wrench,
-    now: Motion,
-    tau: Joints,
+    here: Posture, found: Articulated, now: Motion, tau: Joints
 ) -> tuple[Joints, Joints]:
     """ξ̇ and Ḋ, in the spirit of two-sweep forward dynamics [J&R Alg 8.1; MATH 7.b].
 
@@ -110,22 +71,39 @@ def accelerations(
         ξ̇  = D⁻¹ (e + H Ṗ τ̄* V⁺) + G* a⁺
 
     because ξ = Uᵀ θ̇, of which Uᵀ θ̈ = D⁻¹ e and U̇ᵀ θ̇ = Ġ* V⁺ + G* a⁺, and
-    Ġ = τ̄ Ṗ H* D⁻¹.
+    Ġ = τ̄ Ṗ H* D⁻¹. With k = D⁻¹ (Ṗ H* - ½ Ḋ G) and F = P H*, τ̄ Ṗ τ̄* is
+    Ṗ - F k* - k F*.
     """
 
     def step(total, link):
         Pd, z = total
-        phi, H, P, D, G, carried, now, tau = link
+        phi, H, D, F, W, now, tau = link
         z = z + now.f
-        e = tau - z @ H
-        PdH, rest = inertia_rate(Pd, P, H, D, G, H * (now.qd * carried))
+        e = (tau - z @ H) / D
+        PdH = Pd @ H
         rate = PdH @ H
-        slope = PdH @ now.arriving - rate * (G @ now.arriving)  # H Ṗ τ̄* V⁺
-        xi_dot = (e + slope) / D + now.pull
-        return (rest.shifted(phi), phi.wrench(z + G * e)), (xi_dot, rate)
+        k = (PdH - F * (rate / (2 * D))) / D
+        slope = PdH @ now.arriving - rate * (F @ now.arriving) / D  # H Ṗ τ̄* V⁺
+        xi_dot = e + (slope + now.pull) / D
+        Pd = Pd.minus_both(F, k).plus(W * now.qd)
+        return (Pd.shifted(phi), phi.wrench(z + F * e)), (xi_dot, rate)
 
-    zero = ArticulatedInertia.zeros(D[0]), Wrench.zeros(D[0])
-    links = here.phi, here.H, P, D, G, carried, now, tau
+    zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])
+    links = here.phi, here.H, found.D, found.F, found.W, now, tau
+    return tip_to_base(step, zero, links, here.tree)[1]
+
+
+def inertia_rates(here: Posture, found: Articulated, qd: Joints) -> ArticulatedInertia:
+    """Ṗ of every row, the local rate of the articulated inertia [J&R Alg 6.1]."""
+
+    def step(Pd, link):
+        phi, H, D, F, W, qd = link
+        PdH = Pd @ H
+        k = (PdH - F * ((PdH @ H) / (2 * D))) / D
+        return Pd.minus_both(F, k).plus(W * qd).shifted(phi), Pd
+
+    zero = ArticulatedInertia.zeros(qd[0])
+    links = here.phi, here.H, found.D, found.F, found.W, qd
     return tip_to_base(step, zero, links, here.tree)[1]
 
 

@@ -4,37 +4,52 @@ The links' own inertias are turned into base axes within the step, from R, and n
 before it: ten numbers a link fewer to keep for a whole batch.
 """
 
+import equinox as eqx
+
 from .._types import Joints
+from ..model import Model, carried
 from ..spatial import ArticulatedInertia, Screw, Wrench
-from ._kinematics import Body, Posture
+from ._kinematics import Body, Posture, bodies
 from ._sweep import tip_to_base
 
 
 def eliminate(P: ArticulatedInertia, H: Screw, armature) -> tuple:
     """One joint taken out of an articulated body [J&R Alg 4.1; Saha 1997 21-23].
 
-    D  = H P H* + armature
-    G  = P H* / D
-    P⁺ = P - G D G*
+    F  = P H*
+    D  = H F + armature
+    P⁺ = P - F D⁻¹ F*              which is P - G D G*, with G = F D⁻¹
     """
-    PH = P @ H
-    D = PH @ H + armature
-    G = PH * (1 / D)
-    return D, G, P.minus_outer(G, PH)
+    F = P @ H
+    D = F @ H + armature
+    return F, D, P.minus_outer(F * (1 / D), F)
 
 
-def riccati(
-    here: Posture, body: Body, armature: Joints
-) -> tuple[ArticulatedInertia, Joints, Wrench]:
+class Articulated(eqx.Module):
+    """What the Riccati sweep finds, one row per velocity."""
+
+    P: ArticulatedInertia  # of everything outboard, its joints left to move
+    F: Wrench  # P H*
+    D: Joints  # H P H*
+    W: ArticulatedInertia  # crf(H) P⁺ and its transpose: the rate of P⁺ at θ̇ = 1
+
+    @property
+    def G(self) -> Wrench:
+        return self.F * (1 / self.D)
+
+
+def riccati(model: Model, here: Posture) -> Articulated:
     """P, D and G of every joint, with P = M + Σ φ P⁺ φ* over the children."""
 
     def step(total, link):
-        phi, H, R, body, armature = link
+        phi, H, R, body, armature, carried = link
         P = total + body.inertia(R)
-        D, G, P_plus = eliminate(P, H, armature)
-        return P_plus.shifted(phi), (P, D, G)
+        F, D, P_plus = eliminate(P, H, armature)
+        W = P_plus.carried_by(H * carried)
+        return P_plus.shifted(phi), Articulated(P, F, D, W)
 
-    links = here.phi, here.H, here.R, body, armature
+    armature = model.rows.from_velocities(model.armature)
+    links = here.phi, here.H, here.R, bodies(model), armature, carried(model)
     zero = ArticulatedInertia.zeros(armature[0])
     return tip_to_base(step, zero, links, here.tree)[1]
 
@@ -54,7 +69,8 @@ def innovations(
     def step(total, link):
         P, z = total
         phi, H, R, body, f, tau, armature = link
-        D, G, P = eliminate(P + body.inertia(R), H, armature)
+        F, D, P = eliminate(P + body.inertia(R), H, armature)
+        G = F * (1 / D)
         z = z + f
         e = tau - z @ H
         return (P.shifted(phi), phi.wrench(z + G * e)), (e * (1 / D), G)

@@ -102,6 +102,9 @@ class ArticulatedInertia(eqx.Module):
             with_transpose(skew_times(w, M)),
         )
 
+    def __mul__(self, s):
+        return ArticulatedInertia(self.J * s, self.C * s, self.M * s)
+
     def plus(self, b: "ArticulatedInertia") -> "ArticulatedInertia":
         return ArticulatedInertia(self.J + b.J, self.C + b.C, self.M + b.M)
 

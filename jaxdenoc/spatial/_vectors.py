@@ -42,6 +42,9 @@ class Vec3(eqx.Module):
     def __mul__(self, s):
         return Vec3(self.x * s, self.y * s, self.z * s)
 
+    def __truediv__(self, s):
+        return Vec3(self.x / s, self.y / s, self.z / s)
+
     def __matmul__(self, b):
         return self.x * b.x + self.y * b.y + self.z * b.z
 
@@ -139,6 +142,9 @@ class Wrench(eqx.Module):
 
     def __mul__(self, s):
         return Wrench(self.n * s, self.f * s)
+
+    def __truediv__(self, s):
+        return Wrench(self.n / s, self.f / s)
 
     def __matmul__(self, V: Twist | Screw):  # power
         return self.n @ V.w + self.f @ V.v
