@@ -58,7 +58,7 @@ def in_tiles(function: F) -> F:
 
 def _lanes(function: Callable, width: int) -> Callable:
     """`function` of `width` robots, which knows what to do about more of them."""
-    run = function if width == 1 else partial(_one_piece, function)
+    run = partial(_one_piece, function)
     lanes = custom_vmap(run)
     lanes.def_vmap(partial(_batched, function, width))
     return lanes

@@ -1,8 +1,8 @@
 """How the mass matrix changes: ∂ℳ/∂q_i, ℳ̇, and θ̇ᵀ ℳ_q θ̇."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 from .._jit import jitted
@@ -12,7 +12,7 @@ from ..dynamics import check_state, coriolis_matrix
 from ..dynamics._pairs import to_common_point, twists_there
 from ..model import Model, Rows, carried
 from ..recursion import bodies, composite_inertias, posture, tip_to_base, twists
-from ..spatial import Twist, Wrench
+from ..spatial import Wrench
 
 
 @jitted()
@@ -39,56 +39,42 @@ def _sensitivity(model, q):
     here = posture(model, q)
     _, Mc = composite_inertias(here.phi, bodies(model).inertia(here.R), rows.tree)
     there = to_common_point(here)
-    S = twists_there(there, here.H)
-    Mc = Mc.shifted(there)
+    S, Mc = twists_there(there, here.H), Mc.shifted(there)
+    own = Mc @ S
 
-    one, other = _expand(S, -1), _expand(S, -2)
-    X = one.cross(other)  # [hi, i] = S_hi × S_i
-    F = _expand(Mc, -2) @ one  # [lo, i] = M̃_i S_lo
-    own = Mc @ S  # [lo] = M̃_lo S_lo
+    def along(link):  # ∂ℳ/∂q_i
+        S_i, M_i, within, beyond = link
+        turned = lax.map(lambda S: (S.cross(S_i), M_i @ S), S)  # S_a × S_i , M̃_i S_a
 
-    within, beyond = _regions(rows)
-    # [i, hi, lo]; `within` and `beyond` have hi before lo
-    near = _dot(own, X, lambda a: a[None, None, :], lambda b: b.T[:, :, None])
-    far = _dot(F, X, lambda a: a.T[:, None, :], lambda b: b.T[:, :, None])
-    far = far + far.transpose(0, 2, 1)
-    half = jnp.where(within, near, 0.0) + jnp.where(beyond, far, 0.0)
-    diagonal = np.eye(len(rows.link), dtype=bool)[None]
-    full = half + jnp.where(diagonal, 0.0, half.transpose(0, 2, 1))
+        def row(a):
+            X_a, F_a, own_a, within, within_T, beyond = a
+
+            def entry(b):
+                X_b, F_b, own_b, ab, ba, far = b
+                near = own_b @ X_a * ab + own_a @ X_b * ba
+                return near + (F_b @ X_a + F_a @ X_b) * far
+
+            return lax.map(entry, (*turned, own, within, within_T, beyond))
+
+        return lax.map(row, (*turned, own, within, within.T, beyond))
+
+    within, beyond = (jnp.asarray(x, q.dtype) for x in _regions(rows))
+    dM = lax.map(along, (S, Mc, within, beyond))
     for axis in range(3):
-        full = jnp.moveaxis(rows.to_velocities(jnp.moveaxis(full, axis, 0)), 0, axis)
-    return full
+        dM = jnp.moveaxis(rows.to_velocities(jnp.moveaxis(dM, axis, 0)), 0, axis)
+    return dM
 
 
 def _regions(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Where [i, hi, lo] takes which of the two forms.
+    """Where entry (a, b) of ∂ℳ/∂q_i takes which of the two forms, as [i, a, b].
 
-    i must belong to a joint strictly beyond that of hi: a joint's own columns are
-    constant in the axes that it turns.
+    `within` has a as hi and b as lo, `beyond` is the same for both orders. i must
+    belong to a joint strictly beyond that of hi: a joint's own columns are constant in
+    the axes that it turns.
     """
     up = rows.tree.ancestry  # [j, i]: j is i or between i and the base
-    same = np.equal.outer(rows.link, rows.link)
-    after = up & ~same  # [hi, i]: i strictly beyond hi
-    related = up[None, :, :]  # hi is lo or between lo and the base
-    to_lo = (up | same)[:, None, :]  # i is between lo and the base
-    within = related & after.T[:, :, None] & to_lo
-    beyond = related & after.T[:, None, :]
-    return within, beyond
-
-
-def _expand(x, axis):
-    return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
-
-
-def _dot(f: Wrench, V: Twist, left, right):
-    total = 0.0
-    for a, b in zip(
-        (f.n.x, f.n.y, f.n.z, f.f.x, f.f.y, f.f.z),
-        (V.w.x, V.w.y, V.w.z, V.v.x, V.v.y, V.v.z),
-        strict=True,
-    ):
-        total = total + left(a) * right(b)
-    return total
+    after = (up & ~np.equal.outer(rows.link, rows.link)).T  # [i, hi]
+    return after[:, :, None] & up[:, None, :], after[:, :, None] & after[:, None, :]
 
 
 @jitted()

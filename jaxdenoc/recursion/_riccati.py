@@ -70,10 +70,9 @@ def innovations(
         P, z = total
         phi, H, R, body, f, tau, armature = link
         F, D, P = eliminate(P + body.inertia(R), H, armature)
-        G = F * (1 / D)
         z = z + f
-        e = tau - z @ H
-        return (P.shifted(phi), phi.wrench(z + G * e)), (e * (1 / D), G)
+        e = (tau - z @ H) / D
+        return (P.shifted(phi), phi.wrench(z + F * e)), (e, F * (1 / D))
 
     links = here.phi, here.H, here.R, body, f, tau, armature
     zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])
