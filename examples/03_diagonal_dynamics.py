@@ -43,7 +43,7 @@ def along(model, q, qd):
             "moments": -nu @ f.working_moments(weight),  # νᵀε
         }
 
-    return jax.lax.map(lambda x: at(*x), (q, qd))  # for so few, faster than a batch
+    return jax.lax.map(lambda x: at(*x), (q, qd))  # compiles faster than a batch
 
 
 def draw(model, t, qd, qd_other, see):

@@ -31,6 +31,12 @@ def arm(seed):
     return jd.robots.random_chain(jr.key(seed), 6, kinds=("revolute",))
 
 
+def along(run, at):
+    """`at(q, qd)` of every sample. Robots, starts and samples go one after the other
+    in this script: for so few, a batch takes longer to compile."""
+    return jax.lax.map(lambda x: at(*x), (run.q, run.qd))
+
+
 def brake(ts):
     """Kinetic energies (gain, robot, time) under ε = -c ν, each robot its own start."""
     arms = [arm(seed) for seed in range(ROBOTS)]
@@ -40,10 +46,8 @@ def brake(ts):
     def energies(c, arm, start):
         law = jd.control.rate_feedback(arm, c)
         run = jd.simulate(arm, *start, ts, tau=law, rtol=1e-9, atol=1e-10)
-        return jax.vmap(jd.kinetic_energy, (None, 0, 0))(arm, run.q, run.qd)
+        return along(run, lambda q, qd: jd.kinetic_energy(arm, q, qd))
 
-    # one after the other: for so few it compiles faster than a batch, and each motion
-    # is integrated in steps of its own
     cases = arms, starts
     of_gain = jax.jit(lambda c: jax.lax.map(lambda x: energies(c, *x), cases))
     return np.stack([of_gain(c) for c in GAINS])
@@ -55,10 +59,13 @@ def reach(law, starts, ts):
     def of(q):
         rest = jnp.zeros_like(q)
         run = jd.simulate(law.model, q, rest, ts, tau=law, rtol=1e-7, atol=1e-8)
-        kinetic = jax.vmap(jd.kinetic_energy, (None, 0, 0))(law.model, run.q, run.qd)
-        whole = jax.vmap(law.lyapunov)(run.q, run.qd)
-        e = jax.vmap(law.error)(run.q)
-        return kinetic, whole - kinetic, jnp.linalg.norm(e, axis=1)
+
+        def at(q, qd):
+            kinetic = jd.kinetic_energy(law.model, q, qd)
+            elastic = law.lyapunov(q, qd) - kinetic
+            return kinetic, elastic, jnp.linalg.norm(law.error(q))
+
+        return along(run, at)
 
     return map(np.asarray, jax.jit(lambda q: jax.lax.map(of, q))(starts))
 
@@ -77,7 +84,7 @@ def drive_away(law, starts, ts):
     def of(q):
         rest = jnp.zeros_like(q)
         run = jd.simulate(model, q, rest, ts, tau=printed, rtol=1e-5, atol=1e-5)
-        return jnp.linalg.norm(jax.vmap(law.error)(run.q), axis=1)
+        return along(run, lambda q, qd: jnp.linalg.norm(law.error(q)))
 
     return np.asarray(jax.jit(lambda q: jax.lax.map(of, q))(starts))
 

@@ -91,18 +91,13 @@ def _by_tiles(whole, size, tile, batched, *args):
     def run(part):
         part = iter(part)
         here = [next(part) if b else x for x, b in zip(leaves, varies, strict=True)]
-        return _piece(whole, *jt.unflatten(structure, here))
+        return _one_piece(whole, *jt.unflatten(structure, here))
 
     out = lax.map(run, [cut(x) for x, b in zip(leaves, varies, strict=True) if b])
     return jt.map(lambda y: y.reshape(-1, *y.shape[2:])[:size], out)
 
 
 def _one_piece(function, *args):
-    cpu = partial(_piece, function)
-    return lax.platform_dependent(*args, cpu=cpu, default=function)
-
-
-def _piece(function, *args):
     """`function(*args)`, compiled as one piece of code instead of many kernels.
 
     The arguments go in as one array for each type: XLA ends the process if a piece has
@@ -127,13 +122,16 @@ def _piece(function, *args):
 
     program, out = jax.make_jaxpr(unpacked, return_shape=True)(*packed)
     run = jaxpr_as_fun(program)
-    if not _primitives(program.jaxpr) <= IN_A_PIECE:
-        result = run(*packed)
+
+    def piece(*packed):
+        tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
+        result = set_xla_metadata(jax.jit(run)(*packed), **tags)
+        return lax.optimization_barrier(result)  # or the one more would be left out
+
+    if _primitives(program.jaxpr) <= IN_A_PIECE:
+        result = lax.platform_dependent(*packed, cpu=piece, default=run)
     else:
-        result = set_xla_metadata(
-            jax.jit(run)(*packed), inlineable="false", xla_cpu_small_call="true"
-        )
-    result = lax.optimization_barrier(result)  # or the one more would be left out
+        result = run(*packed)
     return jt.unflatten(jt.structure(out), result)[0]
 
 

@@ -97,5 +97,5 @@ class Model(eqx.Module):
         base = "floating" if self.floating_base else "fixed"
         return (
             f"Model('{self.name}': {self.n_links} links, nq={self.nq}, nv={self.nv}, "
-            f"{base} base, {self.mass.dtype})"
+            f"{base} base, {getattr(self.mass, 'dtype', self.mass)})"
         )

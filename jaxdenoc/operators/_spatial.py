@@ -119,7 +119,7 @@ def spatial_operators(model: Model, q: Position) -> SpatialOperators:
     else:
         D, G = Pivots(None, D), PH / D[:, None]
     GH = jnp.zeros_like(P).at[np.array(link)].add(G[:, :, None] * S[:, None, :])
-    psi = phi @ (jnp.eye(6, dtype=q.dtype) - GH)
+    psi = phi @ (jnp.eye(6, dtype=q.dtype)[None] - GH)
 
     return SpatialOperators(
         E_phi=ToParent(phi, model.tree),

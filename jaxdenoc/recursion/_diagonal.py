@@ -18,7 +18,7 @@ from ._sweep import base_to_tip, tip_to_base
 class Motion(eqx.Module):
     """What the rates ξ mean for the links, one row per velocity."""
 
-    qd: Joints
+    qd: Scalar
     arriving: Twist  # V⁺, of the row's place before its own joint moves it
     f: Wrench  # that the links need where no rate changes: MATH 3.1 at θ̈ = 0
     pull: Scalar  # D G* a⁺, what velocities alone add to D ξ̇

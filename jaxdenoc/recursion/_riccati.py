@@ -6,7 +6,7 @@ before it: ten numbers a link fewer to keep for a whole batch.
 
 import equinox as eqx
 
-from .._types import Joints
+from .._types import Joints, Scalar
 from ..model import Model, carried
 from ..spatial import ArticulatedInertia, Screw, Wrench
 from ._kinematics import Body, Posture, bodies
@@ -30,7 +30,7 @@ class Articulated(eqx.Module):
 
     P: ArticulatedInertia  # of everything outboard, its joints left to move
     F: Wrench  # P H*
-    D: Joints  # H P H*
+    D: Scalar  # H P H*
     W: ArticulatedInertia  # crf(H) P⁺ and its transpose: the rate of P⁺ at θ̇ = 1
 
     @property
