@@ -120,7 +120,9 @@ def main(argv=None):
     rows = list(compare(args.batch, args.repeats))
     table = Table()
     for key in rows[0]:
-        table.add_column(key, justify="left" if key in ("closed form", "beside") else "right")
+        table.add_column(
+            key, justify="left" if key in ("closed form", "beside") else "right"
+        )
     for row in rows:
         table.add_row(*(v if isinstance(v, str) else f"{v:.3g}" for v in row.values()))
     console.print(table)

@@ -40,12 +40,14 @@ ENABLED = jaxlib.__version__.startswith(TRIED) and (
 
 # What XLA can compile into one piece, of what this library uses. Not among them:
 # scatter, matrix products, factorisations.
-IN_A_PIECE = set(
-    "abs add add_any and broadcast_in_dim clamp concatenate convert_element_type copy "
-    "cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le "
-    "log log1p logistic lt max min mul ne neg not or pad pow reduce_max reduce_min "
-    "reduce_sum reshape rev round rsqrt select_n sign sin slice sqrt square squeeze "
-    "stop_gradient sub tanh transpose xor".split()
+IN_A_PIECE = frozenset(
+    """
+    abs add add_any and broadcast_in_dim clamp concatenate convert_element_type copy cos
+    div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le log log1p
+    logistic lt max min mul ne neg not or pad pow reduce_max reduce_min reduce_sum
+    reshape rev round rsqrt select_n sign sin slice sqrt square squeeze stop_gradient sub
+    tanh transpose xor
+    """.split()  # noqa: SIM905
 )
 
 
@@ -144,9 +146,11 @@ def _primitives(jaxpr: Jaxpr) -> set[str]:
             for p in equation.params.values()
             if isinstance(p, ClosedJaxpr | Jaxpr)
         ]
-        names |= set().union(*map(_primitives, inner)) if inner else {
-            equation.primitive.name
-        }
+        names |= (
+            set().union(*map(_primitives, inner))
+            if inner
+            else {equation.primitive.name}
+        )
     return names
 
 

@@ -41,3 +41,23 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def key():
     return jax.random.key(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The worst residual of each identity that was checked on random robots."""
+    worst: dict[str, dict[str, float]] = {}
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "residuals":
+                dtype, residuals = value
+                for identity, found in residuals.items():
+                    row = worst.setdefault(identity, {})
+                    row[dtype] = max(row.get(dtype, 0.0), found)
+    if not worst:
+        return
+    types = sorted({dtype for row in worst.values() for dtype in row}, reverse=True)
+    terminalreporter.section("worst residuals on random robots")
+    terminalreporter.write_line("".join(f"{t:>10}" for t in types) + "  identity")
+    for identity, row in worst.items():
+        cells = "".join(f"{row.get(t, float('nan')):>10.1e}" for t in types)
+        terminalreporter.write_line(f"{cells}  {identity}")

@@ -1,4 +1,4 @@
-"""Feedback laws: functions of (t, q, qd) that give joint forces, ready for `simulate`."""
+"""Feedback laws: functions of (t, q, qd) that give joint forces for `simulate`."""
 
 from ._decoupled import RateFeedback as RateFeedback
 from ._decoupled import SetPoint as SetPoint

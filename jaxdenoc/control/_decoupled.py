@@ -36,9 +36,7 @@ class RateFeedback(eqx.Module):
         return tau + gravity_forces(self.model, q) if self.cancel_gravity else tau
 
 
-def rate_feedback(
-    model: Model, gain, *, cancel_gravity: bool = True
-) -> RateFeedback:
+def rate_feedback(model: Model, gain, *, cancel_gravity: bool = True) -> RateFeedback:
     """Brakes the robot: ε = -c ν, that is τ = -m c mᵀ θ̇ [J&R Control 8.1].
 
     The kinetic energy falls as d/dt ½ νᵀν = -νᵀ c ν: for one `gain` c for all rates,
@@ -87,9 +85,9 @@ def set_point(
 
         ε = -c₁ ν + ℓ Jᵀ B W e ,   e = Ŷ - Y ,   Ẏ = Bᵀ V_link
 
-    with gravity cancelled: the corrected form of the printed law (MATH 14, J17). `weight`
-    is a number, 12 of them (position, then the three axes) or a symmetric positive
-    12×12 matrix. ½ νᵀν + ½ eᵀWe falls at the rate -νᵀ c₁ ν, and the robot comes to rest
+    with gravity cancelled: the corrected form of the printed law (MATH 14, J17).
+    `weight` is a number, 12 of them (position, then the three axes) or a symmetric
+    positive 12×12 matrix. ½ νᵀν + ½ eᵀWe falls at the rate -νᵀ c₁ ν, and the robot comes to rest
     where Jᵀ B W e = 0: at the target, unless an arm gets stuck in a singular posture
     or the target is out of its reach. `link` is the last one if not given.
     """

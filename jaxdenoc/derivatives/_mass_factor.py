@@ -23,8 +23,8 @@ from ..spatial import Twist, Wrench
 def mass_factor_rate(model: Model, q: Position, qd: Joints) -> Square:
     """ṁ of m = U D^½, ℳ = m mᵀ, along θ̇ [J&R Identity 6.1; MATH 7.3].
 
-    Column i of m is what the wrench F_i = P_i H_i D_i^{-½} at joint i asks of the joints
-    before it, m_ji = H_j φ(j, i) F_i, and so
+    Column i of m is what the wrench F_i = P_i H_i D_i^{-½} at joint i asks of the
+    joints before it, m_ji = H_j φ(j, i) F_i, and so
 
         ṁ_ji = H_j · (Ḟ_i + V_i ×* F_i) + (V_j × H_j) · F_i ,   ṁ_ii = ½ D_i^{-½} Ḋ_i
 

@@ -59,7 +59,7 @@ class Factors(eqx.Module):
 
     @property
     @jitted()
-    def l(self) -> Square:
+    def l(self) -> Square:  # noqa: E743
         """ℓ = m⁻¹, with ℳ⁻¹ = ℓᵀ ℓ; dense, to look at."""
         one = jnp.eye(len(self.pivots), dtype=self.pivots.dtype)
         return jax.vmap(self.working_moments, out_axes=1)(one)

@@ -38,7 +38,9 @@ class Operator(eqx.Module):
 
     def dense(self) -> Float[Array, "rows columns"]:
         """The matrix, column by column: to look at and to test with."""
-        return jax.vmap(self.apply, out_axes=1)(jnp.eye(self.shape[1], dtype=self.dtype))
+        return jax.vmap(self.apply, out_axes=1)(
+            jnp.eye(self.shape[1], dtype=self.dtype)
+        )
 
     def __matmul__(self, other):
         if isinstance(other, Operator):

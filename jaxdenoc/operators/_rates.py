@@ -77,7 +77,7 @@ def spatial_operator_rates(
 
 def _inertial(rates: OperatorRates, ops: SpatialOperators, qd) -> OperatorRates:
     V = (ops.phi.T @ (ops.H.T @ qd)).reshape(-1, 6)
-    spin = Diagonal(crf(V * jnp.array([1, 1, 1, 0, 0, 0], V.dtype)))
+    spin = Diagonal(crf(V * jnp.array([[1, 1, 1, 0, 0, 0]], V.dtype)))
 
     def of_links(rate, A):
         return rate + (spin @ A - A @ spin)

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+
 from .._jit import jitted
 from .._types import Position
 from ..dynamics import check_state
@@ -78,7 +79,9 @@ class SpatialOperators(eqx.Module):
         axis = self.H.vectors[i]
         here = jnp.zeros((self.H.n_links, 6), axis.dtype).at[self.H.link[i]].set(axis)
         Hphi = self.H @ self.phi
-        half = self.H @ self.phi_tilde @ Diagonal(crf(here)) @ self.phi @ self.M @ Hphi.T
+        half = (
+            self.H @ self.phi_tilde @ Diagonal(crf(here)) @ self.phi @ self.M @ Hphi.T
+        )
         return half + half.T
 
     @property

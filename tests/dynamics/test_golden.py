@@ -142,7 +142,7 @@ def test_soa_states(sample):
     square = np.ix_(order, order)
 
     def want(name):
-        value = np.array(sample[name], float)
+        value = jnp.array(sample[name], float)
         matrices = ("M", "Minv", "U_or_IplusHphiK")
         return value[square] if name in matrices else value[order]
 
@@ -168,9 +168,20 @@ def test_soa_states(sample):
     G = np.array(f.gains.array).reshape(-1, 2, 3)
     in_body_axes = np.einsum("nji,nkj->nki", R, G).reshape(-1, 6)
     assert error(in_body_axes, want("G").reshape(-1, 6)) < 1e-10
-    dM = jax.jacfwd(jd.mass_matrix, 1)(model, q)
     wanted = np.array(sample["dM_dq"])[np.ix_(order, order, order)]
-    assert error(dM.transpose(2, 0, 1), wanted) < 1e-10
+    assert error(jd.mass_matrix_sensitivity(model, q), wanted) < 1e-10
+
+    nu, xi = want("nu"), want("xi")
+    assert error(jd.diagonal_coriolis(model, q, nu), want("C_nu")) < 1e-10
+    plain = {"normalized": False}
+    assert error(jd.diagonal_coriolis(model, q, xi, **plain), want("C_xi")) < 1e-10
+    found = jd.diagonal_acceleration(model, q, nu, tau, fext)
+    assert error(found, want("nudot")) < 1e-10
+    found = jd.diagonal_acceleration(model, q, xi, tau, fext, **plain)
+    assert error(found, want("xidot")) < 1e-10
+    ops, rates = jd.spatial_operators(model, q), jd.spatial_operator_rates(model, q, qd)
+    assert error(ops.P.blocks, want("P")) < 1e-10
+    assert error(rates.P.blocks, want("Pdot_local")) < 1e-10
 
 
 @cites("MATH 15: soa_states with a free flyer and a ball, 1e-10")
@@ -241,8 +252,33 @@ def test_soa_state_with_a_free_base():
     assert error(jnp.linalg.solve(W.T, found), wanted) < 1e-10
     found = jd.forward_dynamics(model, q, ours, W.T @ tau, fext)
     assert error(W @ found + shift, np.array(sample["qdd_FD"])[order]) < 1e-10
-    nu = jd.factorize(model, q).total_rates(ours)  # of the base: all before it agrees
-    assert error(nu[:6], np.array(sample["nu"])[:6]) < 1e-10
+
+    # what does not depend on how the ball is taken apart: base, R and P
+    f, rest = jd.factorize(model, q), np.arange(8)
+
+    def want(name):
+        return np.array(sample[name], float)[order][rest]
+
+    nu, xi = f.total_rates(ours), f.total_rates(ours, normalized=False)
+    assert error(nu[rest], want("nu")) < 1e-10
+    assert error(f.working_moments(W.T @ tau)[rest], want("eps_of_tau")) < 1e-10
+    assert error(jd.diagonal_coriolis(model, q, nu)[rest], want("C_nu")) < 1e-10
+    found = jd.diagonal_acceleration(model, q, nu, W.T @ tau, fext)
+    assert error(found[rest], want("nudot")) < 1e-10
+    # ξ of the base is that of the unit part of its Cholesky factor, D = L Lᵀ
+    L = np.linalg.cholesky(np.array(sample["D"][0]))
+    L = L / np.diag(L)
+    assert error(xi[:6], L.T @ want("xi")[:6]) < 1e-10
+    assert error(xi[6:8], want("xi")[6:]) < 1e-10
+    ops, rates = (
+        jd.spatial_operators(model, q),
+        jd.spatial_operator_rates(model, q, ours),
+    )
+    for ours_, theirs in ((0, 0), (1, 1), (2, 3)):  # F, R, P
+        P, Pd = (np.array(sample[s][theirs], float) for s in ("P", "Pdot_local"))
+        assert error(ops.P.blocks[ours_], P) < 1e-10
+        scale = max(np.abs(Pd).max(), 1e-3)
+        assert np.abs(rates.P.blocks[ours_] - Pd).max() < 1e-10 * scale
 
 
 def test_this_is_not_vacuous():

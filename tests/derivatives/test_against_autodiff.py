@@ -1,0 +1,162 @@
+"""The closed forms of Jain and Rodriguez against autodiff, on random robots.
+
+Hypothesis draws robots (1 to 12 links, turning, sliding and helical joints, chains and
+trees) and their states. The worst residual of each identity is printed at the end of
+the test run.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+
+import jaxdenoc as jd
+from jaxdenoc.model import carried
+from jaxdenoc.recursion import inertia_rates, posture, riccati
+
+from ..support.robots import state, tree
+
+SHAPES = {
+    "one link": (-1,),
+    "chain of 4": (-1, 0, 1, 2),
+    "chain of 7": tuple(range(-1, 6)),
+    "chain of 12": tuple(range(-1, 11)),
+    "tree of 5": (-1, 0, 1, 0, 3),
+    "tree of 12": (-1, 0, 1, 2, 3, 4, 5, 1, 7, 8, 9, 10),
+}
+DRAWS = 35  # of each shape
+TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
+
+
+def size(*xs):
+    return sum(jnp.max(jnp.abs(x)) for x in xs)
+
+
+# each closed form, what autodiff says, and the size to measure their difference with;
+# in several programs, because XLA takes longer over one large one
+
+
+@jax.jit
+def of_the_mass_matrix(model, q, qd, tau):
+    dM = jax.jacfwd(jd.mass_matrix, 1)(model, q)
+    mass, speed = size(jd.mass_matrix(model, q)), size(qd)
+    return {
+        "∂ℳ/∂q in closed form = jacfwd(ℳ)": (
+            jd.mass_matrix_sensitivity(model, q),
+            jnp.moveaxis(dM, -1, 0),
+            size(dM) + mass,
+        ),
+        "ℳ̇ = Σ ∂ℳ/∂q_i θ̇_i": (
+            jd.mass_matrix_rate(model, q, qd),
+            dM @ qd,
+            size(dM) * speed + mass,
+        ),
+        "θ̇ᵀℳ_qθ̇ in O(n)": (
+            jd.mass_matrix_form(model, q, qd),
+            jnp.einsum("abi,a,b->i", dM, qd, qd),
+            (size(dM) + mass) * speed**2,
+        ),
+    }
+
+
+@jax.jit
+def of_its_factor(model, q, qd, tau):
+    f = jd.factorize(model, q)
+    nu, eps = f.total_rates(qd), f.working_moments(tau)
+    C = jd.diagonal_coriolis(model, q, nu)
+    weightless = eqx.tree_at(lambda m: m.gravity, model, 0 * model.gravity)
+    bias = jd.bias_forces(weightless, q, qd)
+    m, m_dot = jax.jvp(lambda q: jd.factorize(model, q).m, (q,), (qd,))
+    terms = f.working_moments(bias), m_dot.T @ qd, nu
+    return {
+        "ṁ in closed form = jvp of m": (
+            jd.mass_factor_rate(model, q, qd),
+            m_dot,
+            size(m_dot, m),
+        ),
+        "ṁν in O(n)": (
+            jd.mass_factor_rate_product(model, q, qd),
+            m_dot @ nu,
+            size(m_dot, m) * size(nu),
+        ),
+        "C(θ, ν) = ℓ C(θ, θ̇) - ṁᵀθ̇": (C, terms[0] - terms[1], size(*terms)),
+        "νᵀC = 0": (nu @ C, 0.0 * (nu @ C), size(*terms) * size(nu)),
+        "d/dt ½νᵀν = νᵀε": (
+            nu @ (eps - C),
+            nu @ eps,
+            size(nu) * size(eps, *terms),
+        ),
+    }
+
+
+@jax.jit
+def of_the_skew_matrix(model, q, qd, tau):
+    nu = jd.factorize(model, q).total_rates(qd)
+    A = jd.diagonal_coriolis_matrix(model, q, nu)
+    C = jd.diagonal_coriolis(model, q, nu)
+    return {"C(θ, ν) = A ν": (A @ nu, C, size(nu) * size(A) + size(nu))}
+
+
+@jax.jit
+def of_articulated_bodies(model, q, qd, tau):
+    def articulated(q):  # in body axes, where the local rate is that of the numbers
+        here = posture(model, q)
+        P, R = riccati(model, here).P.array, here.R.array
+        turn = jnp.zeros_like(P).at[:, :3, :3].set(R).at[:, 3:, 3:].set(R)
+        return jnp.swapaxes(turn, 1, 2) @ P @ turn, turn
+
+    (P, turn), (P_dot, _) = jax.jvp(articulated, (q,), (qd,))
+    here = posture(model, q)
+    found = inertia_rates(here, riccati(model, here), qd).array
+    found = jnp.swapaxes(turn, 1, 2) @ found @ turn
+    return {"Ṗ = jvp of the sweep": (found, P_dot, size(P_dot, P))}
+
+
+PROGRAMS = (
+    of_the_mass_matrix,
+    of_its_factor,
+    of_the_skew_matrix,
+    of_articulated_bodies,
+)
+
+
+def residuals(*args):
+    for program in PROGRAMS:
+        for name, (a, b, scale) in program(*args).items():
+            yield name, float(np.abs(np.subtract(a, b)).max() / scale)
+
+
+@pytest.mark.slow
+@pytest.mark.cites("MATH 15: (6.11), (6.12), (6.14), (6.16), 7.4, (7.a) against JVPs")
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_closed_forms(shape, dtype, record_property):
+    worst = {}
+
+    @limits(max_examples=DRAWS, database=None)
+    @given(st.integers(0, 2**30))
+    def on_any_robot(seed):
+        model = tree(seed, SHAPES[shape])
+        args = jax.tree.map(lambda x: x.astype(dtype), (model, *state(model, seed)))
+        for name, found in residuals(*args):
+            worst[name] = max(worst.get(name, 0.0), found)
+            assert found < TOLERANCE[dtype], name
+
+    on_any_robot()
+    record_property("residuals", [dtype, worst])
+
+
+@pytest.mark.cites("MATH 7.a: Ṗ")
+def test_the_residuals_see_an_error():
+    """A sliding joint's own rate left out is seen."""
+    model = tree(3, SHAPES["chain of 4"])
+    q, qd, _ = state(model)
+    here = posture(model, q)
+    found = riccati(model, here)
+    right = inertia_rates(here, found, qd * carried(model)).array
+    wrong = inertia_rates(here, found, qd.at[1].set(0.0)).array
+    assert np.abs(right - wrong).max() > 1e-3
