@@ -25,6 +25,7 @@ from rich.table import Table
 jax.config.update("jax_enable_x64", True)
 
 import jaxdenoc as jd  # noqa: E402
+from jaxdenoc._tiles import no_tiles  # noqa: E402
 from jaxdenoc.model import joints  # noqa: E402
 from jaxdenoc.recursion import base_to_tip, bodies  # noqa: E402
 from jaxdenoc.spatial import Mat3  # noqa: E402
@@ -60,7 +61,8 @@ WHY = (
     "strike out by hand each product with a known 0 or 1. Here one formula without "
     "branches serves any axis and every kind of joint, all links alike and in base "
     "axes (turning axes, offsets and inertias there is {M}n M and {A}n A of the "
-    "forward count), and the zeros are multiplied as well."
+    "forward count), the zeros are multiplied as well, and the polynomials of sine "
+    "and cosine are counted."
 )
 
 
@@ -162,7 +164,8 @@ def _open(jaxpr) -> Jaxpr:
 
 def count_call(function, model: jd.Model, *state: jax.Array) -> Count:
     """What `function(model, *state)` does."""
-    jaxpr = jax.make_jaxpr(function)(model, *state).jaxpr
+    with no_tiles():
+        jaxpr = jax.make_jaxpr(function)(model, *state).jaxpr
     numbers = len(jax.tree.leaves(model))
     depends = [k >= numbers for k in range(len(jaxpr.invars))]
     return count(jaxpr, depends)[0]

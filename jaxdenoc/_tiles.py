@@ -17,14 +17,15 @@ with the environment variable JAXDENOC_TILES=0, `vmap` is the plain one.
 
 import os
 from collections.abc import Callable
+from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from math import prod
 from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import jax.tree as jt
-import jaxlib
 from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
@@ -34,7 +35,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 F = TypeVar("F", bound=Callable)
 TILE = 128  # robots; 64 to 256 were equally fast
 TRIED = ("0.10.",)  # releases of jaxlib
-ENABLED = jaxlib.__version__.startswith(TRIED) and (
+ENABLED = version("jaxlib").startswith(TRIED) and (
     os.environ.get("JAXDENOC_TILES", "1") != "0"
 )
 
@@ -42,20 +43,38 @@ ENABLED = jaxlib.__version__.startswith(TRIED) and (
 # scatter, matrix products, factorisations.
 IN_A_PIECE = frozenset(
     """
-    abs add add_any and broadcast_in_dim clamp concatenate convert_element_type copy cos
-    div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le log log1p
-    logistic lt max min mul ne neg not or pad pow reduce_max reduce_min reduce_sum
-    reshape rev round rsqrt select_n sign sin slice sqrt square squeeze stop_gradient sub
-    tanh transpose xor
+    abs add add_any and broadcast_in_dim clamp concatenate convert_element_type copy
+    cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le log
+    log1p logistic lt max min mul ne neg not or pad pow reduce_max reduce_min
+    reduce_sum reshape rev round rsqrt select_n sign sin slice sqrt square squeeze
+    stop_gradient sub tanh transpose xor
     """.split()  # noqa: SIM905
 )
 
 
 def in_tiles(function: F) -> F:
     """`function`, whose `vmap` goes tile by tile on a CPU."""
-    whole = jax.custom_jvp(_lanes(function, 1) if ENABLED else function)
+    lanes = _lanes(function, 1)
+
+    @jax.custom_jvp
+    def whole(*args):
+        return lanes(*args) if ENABLED else function(*args)
+
     whole.defjvp(partial(_jvp, function), symbolic_zeros=True)
     return whole  # type: ignore[return-value]
+
+
+@contextmanager
+def no_tiles():
+    """Within it, programs are as they are written: to count and to compare them."""
+    global ENABLED
+    before, ENABLED = ENABLED, False
+    jax.clear_caches()  # of programs that were made the other way
+    try:
+        yield
+    finally:
+        ENABLED = before
+        jax.clear_caches()
 
 
 def _lanes(function: Callable, width: int) -> Callable:

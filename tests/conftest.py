@@ -1,5 +1,6 @@
 """All tests run in float64, with strict types, and with every annotation checked."""
 
+import gc
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -36,6 +37,14 @@ settings.load_profile("jaxdenoc")
 def pytest_collection_modifyitems(items):
     """The slow ones first, so that no worker starts one at the very end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget():
+    """Compiled programs go when their module is done: hundreds of them take gigabytes."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture

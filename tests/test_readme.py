@@ -11,10 +11,12 @@ import pytest
 def test_snippets():
     text = (Path(__file__).parents[1] / "README.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 2
+    assert len(snippets) == 3
     names = {}
     for snippet in snippets:
         exec(snippet, names)
     assert np.abs(names["qdd"]).max() < 1e-10
     np.testing.assert_allclose(names["energy"][0], names["energy"][-1], atol=1e-5)
+    assert abs(names["nu"] @ names["C"]) < 1e-12
+    assert np.abs(names["stop"].qd[-1]).max() < np.abs(names["stop"].qd[0]).max()
     assert names["arms"].mass.shape == (64, 2)

@@ -8,7 +8,7 @@ import pytest
 
 import jaxdenoc as jd
 from jaxdenoc import _tiles
-from jaxdenoc._tiles import TILE, in_tiles
+from jaxdenoc._tiles import TILE, in_tiles, no_tiles
 
 from .support.robots import ALL
 
@@ -97,25 +97,26 @@ def test_what_cannot_be_one_piece_runs_plainly():
     same(jax.vmap(in_tiles(solve))(a, b), jax.vmap(solve)(a, b))
 
 
-def test_the_tiles_can_be_left_out(monkeypatch):
-    monkeypatch.setattr(_tiles, "ENABLED", False)
+def test_the_tiles_can_be_left_out():
     x, y = jnp.linspace(0, 1, 300), jnp.linspace(1, 2, 300)
-    f = in_tiles(plain)
-    same(
-        jax.vmap(f, (None, 0, 0))(MODEL, x, y),
-        jax.vmap(plain, (None, 0, 0))(MODEL, x, y),
-    )
+    batch = jax.vmap(tiled, (None, 0, 0))
+    with no_tiles():
+        program = str(jax.make_jaxpr(batch)(MODEL, x, y))
+        assert "platform_index" not in program
+        found = batch(MODEL, x, y)
+    if _tiles.ENABLED:
+        assert "platform_index" in str(jax.make_jaxpr(batch)(MODEL, x, y))
+    same(found, jax.vmap(plain, (None, 0, 0))(MODEL, x, y))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mixed_chain", "free_tree"])
 @pytest.mark.parametrize(
-    "function",
+    "name, function",
     [
-        jd.inverse_dynamics,
-        jd.forward_dynamics,
-        jd.diagonal_acceleration,
-        lambda m, q, qd, x: jd.mass_matrix_sensitivity(m, q),
+        ("mixed_chain", jd.inverse_dynamics),
+        ("mixed_chain", jd.diagonal_acceleration),
+        ("mixed_chain", lambda m, q, qd, x: jd.mass_matrix_sensitivity(m, q)),
+        ("free_tree", jd.forward_dynamics),
     ],
 )
 def test_the_library_in_tiles(name, function):

@@ -17,7 +17,8 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from .. import dynamics
-from ..model import Model, random_state
+from ..derivatives import mass_matrix_sensitivity
+from ..model import Model, integrate, random_state
 
 
 class States(NamedTuple):
@@ -40,6 +41,9 @@ class Found(NamedTuple):
     solution: Array  # of ℳ y = x
     nu: Array
     kinetic_energy: Array
+    coriolis: Array  # C(θ, ν) of the diagonalised dynamics
+    sensitivity: Array  # ∂ℳ/∂q along qd, in closed form
+    rate: Array  # of the mass matrix along qd, by autodiff
 
 
 class Check(NamedTuple):
@@ -68,9 +72,13 @@ def random_states(model: Model, number: int, seed: int = 0) -> States:
 
 @jax.jit
 def compute(model: Model, states: States) -> Found:
+    def moved(q, qd, t):
+        return dynamics.mass_matrix(model, integrate(model, q, t * qd))
+
     def at(q, qd, x):
         tau = dynamics.inverse_dynamics(model, q, qd, x)
         M, f = dynamics.mass_matrix(model, q), dynamics.factorize(model, q)
+        nu = f.total_rates(qd)
         return Found(
             dynamics.forward_dynamics(model, q, qd, tau),
             M,
@@ -78,8 +86,11 @@ def compute(model: Model, states: States) -> Found:
             f.D,
             *dynamics.reverse_gaussian_elimination(M),
             f.solve(x),
-            f.total_rates(qd),
+            nu,
             dynamics.kinetic_energy(model, q, qd),
+            dynamics.diagonal_coriolis(model, q, nu),
+            jnp.tensordot(qd, mass_matrix_sensitivity(model, q), 1),
+            jax.jvp(lambda t: moved(q, qd, t), (0.0,), (1.0,))[1],
         )
 
     return jax.vmap(at)(*states)
@@ -110,6 +121,12 @@ def _energy(s: States, f: Found) -> float:
     return apart(np.sum(np.asarray(f.nu) ** 2, axis=1) / 2, f.kinetic_energy)
 
 
+def _work(s: States, f: Found) -> float:
+    nu, C = np.asarray(f.nu), np.asarray(f.coriolis)
+    sizes = np.linalg.norm(nu, axis=1) * np.linalg.norm(C, axis=1)
+    return float(np.max(np.abs(np.sum(nu * C, axis=1)) / sizes))
+
+
 CHECKS = (
     Check(
         "forward dynamics undoes inverse dynamics",
@@ -120,6 +137,12 @@ CHECKS = (
     Check("reverse Gaussian elimination of ℳ: same U, D", 1e-9, _eliminated),
     Check("ℳ⁻¹ b in O(n) is the dense solution", 1e-9, _solved),
     Check("½ νᵀν is the kinetic energy", 1e-12, _energy),
+    Check("νᵀ C = 0: Coriolis forces of ν do no work", 1e-12, _work),
+    Check(
+        "∂ℳ/∂q in closed form is that of autodiff",
+        1e-11,
+        lambda s, f: apart(f.sensitivity, f.rate),
+    ),
 )
 
 

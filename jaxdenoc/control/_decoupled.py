@@ -87,9 +87,10 @@ def set_point(
 
     with gravity cancelled: the corrected form of the printed law (MATH 14, J17).
     `weight` is a number, 12 of them (position, then the three axes) or a symmetric
-    positive 12×12 matrix. ½ νᵀν + ½ eᵀWe falls at the rate -νᵀ c₁ ν, and the robot comes to rest
-    where Jᵀ B W e = 0: at the target, unless an arm gets stuck in a singular posture
-    or the target is out of its reach. `link` is the last one if not given.
+    positive 12×12 matrix. ½ νᵀν + ½ eᵀWe falls at the rate -νᵀ c₁ ν, and the robot
+    comes to rest where Jᵀ B W e = 0: at the target, unless an arm gets stuck in a
+    singular posture or the target is out of its reach. `link` is the last one if not
+    given.
     """
     dtype = model.mass.dtype
     target = jnp.asarray(target, dtype)

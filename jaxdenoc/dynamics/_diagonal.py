@@ -29,7 +29,9 @@ def diagonal_acceleration(
     rates are ξ and the result ξ̇. The joint rates are `factorize(model, q).joint_rates`.
     """
     check_state(model, q=q, nu=nu, tau=tau, fext=fext)
-    return _acceleration(model, q, nu, tau, fext, normalized, driven=True)
+    if normalized:
+        return _normalized(model, q, nu, tau, fext)
+    return _plain(model, q, nu, tau, fext)[0]
 
 
 @jitted("normalized")
@@ -42,16 +44,10 @@ def diagonal_coriolis(
     D ξ̇ + C(θ, ξ) = κ [J&R 7.10], where ξᵀ C = ½ ξᵀ Ḋ ξ is not zero.
     """
     check_state(model, q=q, nu=nu)
-    still = jnp.zeros_like(nu)
-    rate = _acceleration(model, q, nu, still, None, normalized, driven=False)
     if normalized:
-        return -rate
-    return -_pivots(model, q) * rate
-
-
-def _acceleration(model, q, rates, tau, fext, normalized, driven) -> Joints:
-    run = _normalized if normalized else _plain
-    return run(model, q, rates, tau if driven else None, fext)
+        return -_normalized(model, q, nu, None, None)
+    xi_dot, D = _plain(model, q, nu, None, None)
+    return -D * xi_dot
 
 
 @in_tiles
@@ -62,14 +58,9 @@ def _normalized(model, q, nu, tau, fext) -> Joints:
 
 
 @in_tiles
-def _plain(model, q, xi, tau, fext) -> Joints:
-    _, _, xi_dot, _ = _both(model, q, xi, tau, fext, False)
-    return model.rows.to_velocities(xi_dot)
-
-
-@in_tiles
-def _pivots(model, q) -> Joints:
-    return model.rows.to_velocities(riccati(model, posture(model, q)).D)
+def _plain(model, q, xi, tau, fext) -> tuple[Joints, Joints]:
+    D, _, xi_dot, _ = _both(model, q, xi, tau, fext, False)
+    return model.rows.to_velocities(xi_dot), model.rows.to_velocities(D)
 
 
 def _both(model, q, rates, tau, fext, normalized):

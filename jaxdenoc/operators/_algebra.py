@@ -7,11 +7,15 @@ what its parts cost, O(n) for every operator of the papers.
 """
 
 from abc import abstractmethod
+from typing import overload
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
+
+from .._types import Number
 
 Vector = Float[Array, " k"]
 
@@ -42,7 +46,13 @@ class Operator(eqx.Module):
             jnp.eye(self.shape[1], dtype=self.dtype)
         )
 
-    def __matmul__(self, other):
+    @overload
+    def __matmul__(self, other: "Operator") -> "Operator": ...
+
+    @overload
+    def __matmul__(self, other: ArrayLike) -> Array: ...
+
+    def __matmul__(self, other) -> "Operator | Array":
         if isinstance(other, Operator):
             _match(self.shape[1] == other.shape[0], "@", self, other)
             return Product(self, other)
@@ -55,21 +65,21 @@ class Operator(eqx.Module):
             )
         return self.apply(x) if x.ndim == 1 else jax.vmap(self.apply, 1, 1)(x)
 
-    def __add__(self, other):
+    def __add__(self, other: "Operator | Number") -> "Operator":
         other = _as_operator(other, self)
         _match(self.shape == other.shape, "+", self, other)
         return Sum(self, other)
 
-    def __mul__(self, factor):
+    def __mul__(self, factor: Number) -> "Operator":
         return Scaled(self, jnp.asarray(factor, self.dtype))
 
-    def __neg__(self):
+    def __neg__(self) -> "Operator":
         return self * -1
 
-    def __sub__(self, other):
+    def __sub__(self, other: "Operator | Number") -> "Operator":
         return self + -_as_operator(other, self)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Number) -> "Operator":
         return _as_operator(other, self) - self
 
     __radd__ = __add__

@@ -28,8 +28,9 @@ SHAPES = {
     "tree of 5": (-1, 0, 1, 0, 3),
     "tree of 12": (-1, 0, 1, 2, 3, 4, 5, 1, 7, 8, 9, 10),
 }
-DRAWS = 35  # of each shape
 TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
+CASES = [("float64", shape, 35) for shape in SHAPES]  # 210 draws of each type
+CASES += [("float32", s, 70) for s in ("one link", "chain of 7", "tree of 5")]
 
 
 def size(*xs):
@@ -132,12 +133,11 @@ def residuals(*args):
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 15: (6.11), (6.12), (6.14), (6.16), 7.4, (7.a) against JVPs")
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_closed_forms(shape, dtype, record_property):
+@pytest.mark.parametrize("dtype, shape, draws", CASES)
+def test_closed_forms(dtype, shape, draws, record_property):
     worst = {}
 
-    @limits(max_examples=DRAWS, database=None)
+    @limits(max_examples=draws, database=None)
     @given(st.integers(0, 2**30))
     def on_any_robot(seed):
         model = tree(seed, SHAPES[shape])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from jaxdenoc.recursion import Mobility
-from jaxdenoc.recursion._mobility import both
 from jaxdenoc.spatial import (
     ArticulatedInertia,
     Mat3,
@@ -20,12 +19,14 @@ from jaxdenoc.spatial import (
     Twist,
     Vec3,
     Wrench,
+    both,
     outer,
     outer_sym,
     rotate,
     second_moment,
     skew,
     skew_times,
+    with_transpose,
 )
 
 from ..support import dense
@@ -166,6 +167,8 @@ def test_products_of_two_vectors():
     ab = a[:, :, None] * b[:, None, :]
     same(outer(A, B), ab)
     same(both(A, B), ab + ab.transpose(0, 2, 1))
+    same(with_transpose(outer(A, B)), ab + ab.transpose(0, 2, 1))
+    same(-outer(A, B), -ab)
     parallel = A * jnp.asarray(s)
     same(outer_sym(A, parallel), s[:, None, None] * a[:, :, None] * a[:, None, :])
     product = skews(a) @ skews(b).transpose(0, 2, 1)
@@ -251,6 +254,22 @@ def test_articulated_inertia():
     G, b = wrench(g), wrench(g) * jnp.asarray(s)
     expected = p - s[:, None, None] * g[:, :, None] * g[:, None, :]
     same(P.minus_outer(G, b), expected)
+    h = rows(7, 6)
+    gh = g[:, :, None] * h[:, None, :]
+    same(P.minus_both(G, wrench(h)), p - gh - gh.transpose(0, 2, 1))
+    same((P * jnp.asarray(s)).plus(P), p * (s[:, None, None] + 1))
+
+
+@cites("MATH 7.a: W + Wᵀ, W = crf(v_J) P⁺")
+def test_inertia_carried_along():
+    p, v = symmetric(0, 6), rows(1, 6)
+    W = np.array([dense.crf(x) for x in v]) @ p
+    same(articulated(p).carried_by(twist(v)), W + W.transpose(0, 2, 1))
+
+
+def test_zeros_and_quotients():
+    (M, _), g, s = rigid(4), rows(2, 6), rows(3)
+    same(wrench(g) / jnp.asarray(s), g / s[:, None])
     same(ArticulatedInertia.zeros(M.m), np.zeros((N, 6, 6)))
 
 
