@@ -121,9 +121,9 @@ def _by_tiles(whole, size, tile, batched, *args):
 def _one_piece(function, *args):
     """`function(*args)`, compiled as one piece of code instead of many kernels.
 
-    The arguments go in as one array for each type: XLA ends the process if a piece has
-    a parameter that nothing in it reads. One more result goes out than is needed: a
-    piece with a single large result is taken for one that runs on several threads.
+    The arguments go in as one array for each type, and the first number of each comes
+    out again: XLA ends the process if a piece has a parameter that nothing in it reads,
+    and takes a piece with a single large result for one that runs on several threads.
     """
     leaves, structure = jt.flatten(args)
     kinds = {x.dtype: None for x in leaves}
@@ -139,7 +139,7 @@ def _one_piece(function, *args):
             k = prod(x.shape)
             here.append(rest[x.dtype][:k].reshape(x.shape))
             rest[x.dtype] = rest[x.dtype][k:]
-        return function(*jt.unflatten(structure, here)), packed[0][:1]
+        return function(*jt.unflatten(structure, here)), [x[:1] for x in packed]
 
     program, out = jax.make_jaxpr(unpacked, return_shape=True)(*packed)
     run = jaxpr_as_fun(program)
@@ -147,7 +147,7 @@ def _one_piece(function, *args):
     def piece(*packed):
         tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
         result = set_xla_metadata(jax.jit(run)(*packed), **tags)
-        return lax.optimization_barrier(result)  # or the one more would be left out
+        return lax.optimization_barrier(result)  # or what is not needed is left out
 
     if _primitives(program.jaxpr) <= IN_A_PIECE:
         result = lax.platform_dependent(*packed, cpu=piece, default=run)

@@ -41,10 +41,22 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def forget():
-    """Compiled programs go when their module is done: hundreds of them take gigabytes."""
+    """Compiled programs go with their module: hundreds of them take gigabytes."""
     yield
     jax.clear_caches()
     gc.collect()
+
+
+@pytest.fixture(scope="module")
+def link_by_link():
+    """Trees in one loop a sweep, which compiles several times faster than branches.
+
+    `recursion/test_sweep.py` shows that both walks are the same; the other tests go
+    branch by branch.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jaxdenoc.recursion._branches.MOST_GROUPS", 0)
+        yield
 
 
 @pytest.fixture

@@ -18,5 +18,7 @@ def test_snippets():
     assert np.abs(names["qdd"]).max() < 1e-10
     np.testing.assert_allclose(names["energy"][0], names["energy"][-1], atol=1e-5)
     assert abs(names["nu"] @ names["C"]) < 1e-12
-    assert np.abs(names["stop"].qd[-1]).max() < np.abs(names["stop"].qd[0]).max()
+    jd, arm, stop = names["jd"], names["model"], names["stop"]
+    energies = [jd.kinetic_energy(arm, stop.q[k], stop.qd[k]) for k in (0, -1)]
+    np.testing.assert_allclose(energies[1], energies[0] * np.exp(-2), rtol=1e-5)
     assert names["arms"].mass.shape == (64, 2)

@@ -29,6 +29,7 @@ MODEL = {
     "rows": jnp.linspace(0.5, 1.5, 6),
     "kinds": jnp.arange(3.0, dtype=jnp.float32),
     "unused": jnp.ones(4),
+    "and of its own type": jnp.arange(3),
 }
 
 
@@ -50,7 +51,7 @@ def test_vmap_over_parameters_and_other_axes():
     same(jax.vmap(tiled)(models, x, y), jax.vmap(plain)(models, x, y))
     rows = jnp.stack([MODEL["rows"]] * 200, axis=1)
     models = MODEL | {"rows": rows}
-    axes = ({"rows": 1, "kinds": None, "unused": None}, 0, 0)
+    axes = ({s: 1 if s == "rows" else None for s in MODEL}, 0, 0)
     same(jax.vmap(tiled, axes)(models, x, y), jax.vmap(plain, axes)(models, x, y))
 
 
@@ -83,9 +84,15 @@ def test_derivatives_in_all_orders_of_vmap_and_grad():
         return one, jax.jit(other)(x, y), forward, second
 
     same(both(tiled), both(plain))
-    slopes = jax.grad(lambda m: jnp.sum(jax.vmap(tiled, (None, 0, 0))(m, x, y)[0]))
-    want = jax.grad(lambda m: jnp.sum(jax.vmap(plain, (None, 0, 0))(m, x, y)[0]))
-    same(slopes(MODEL)["rows"], want(MODEL)["rows"])
+
+    def of_rows(f):
+        def total(rows):
+            last, _ = jax.vmap(f, (None, 0, 0))(MODEL | {"rows": rows}, x, y)
+            return jnp.sum(last)
+
+        return jax.grad(total)(MODEL["rows"])
+
+    same(of_rows(tiled), of_rows(plain))
 
 
 def test_what_cannot_be_one_piece_runs_plainly():

@@ -14,7 +14,7 @@ cites = pytest.mark.cites
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request):
+def case(request, link_by_link):
     model = ALL[request.param]()
     q, qd, _ = state(model)
 

@@ -58,7 +58,7 @@ def everything(model, q, qd, tau, fext):
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
-def case(request):
+def case(request, link_by_link):
     model = ROBOTS[request.param]()
     q, qd, tau = state(model)
     fext = jax.random.normal(jax.random.key(5), (model.n_links, 6))
@@ -195,18 +195,3 @@ def test_printed_forms_are_wrong():
     )
     Gamma = d.block(d.Gamma, 5)
     assert error(psi[30:] @ Gamma @ psi[30:], psi[30:] @ Gamma @ psi[30:].T) > 0.1  # J9
-
-
-@cites("MATH 7.4: finite everywhere")
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["straight", "mixed_chain"])
-def test_finite_values_and_derivatives_at_rest(name):
-    model = jd.robots.rod_chain(4) if name == "straight" else ALL[name]()
-    q, still = jd.neutral(model), jnp.zeros(model.nv)
-
-    def total(model, q, nu):
-        return jnp.sum(jd.diagonal_acceleration(model, q, nu, nu))
-
-    value, slopes = jax.jit(jax.value_and_grad(total, (0, 1, 2)))(model, q, still)
-    assert np.isfinite(value)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves(slopes))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import jaxdenoc as jd
-from jaxdenoc.recursion import _branches
 
 from ..support.oracle import error
 
@@ -99,12 +98,6 @@ def test_four_rods(case):
     np.testing.assert_allclose(kappa, want["kappa"], rtol=1e-9)
 
 
-@pytest.fixture
-def one_loop(monkeypatch):
-    """Trees link by link, in one loop a sweep: faster to compile, and tested by it."""
-    monkeypatch.setattr(_branches, "MOST_GROUPS", 0)
-
-
 SAMPLES = golden("soa_states.json")["samples"]
 
 
@@ -140,7 +133,7 @@ def sample_model(sample):
 
 @cites("MATH 15: soa_states, 1e-10", "MATH 3, 4, 5, 6, 7.1")
 @pytest.mark.parametrize("sample", SAMPLES[:2], ids=["chain", "tree"])
-def test_soa_states(sample, one_loop):
+def test_soa_states(sample, link_by_link):
     model, order = sample_model(sample)
     q, qd, qdd, tau, fext = (
         jnp.array(sample[s], float)[order]
@@ -192,7 +185,7 @@ def test_soa_states(sample, one_loop):
 
 
 @cites("MATH 15: soa_states with a free flyer and a ball, 1e-10")
-def test_soa_state_with_a_free_base(one_loop):
+def test_soa_state_with_a_free_base(link_by_link):
     """The third sample; its ball is three revolute joints with nothing between them.
 
     Their rates e give the ball's body angular velocity ω = T(e) ė, so with the

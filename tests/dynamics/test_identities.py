@@ -15,7 +15,7 @@ cites = pytest.mark.cites
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request):
+def case(request, link_by_link):
     model = ALL[request.param]()
     q, qd, qdd = state(model)
     return model, q, qd, qdd, Dense(model, q), jax.jit(jd.factorize)(model, q)

@@ -33,6 +33,10 @@ FUNCTIONS = {
     "solve": lambda m, q, qd, x: jd.factorize(m, q).solve(x),
     "logdet": lambda m, q, qd, x: jd.factorize(m, q).logdet(),
     "rates": lambda m, q, qd, x: jd.factorize(m, q).total_rates(qd),
+    "acceleration of nu": jd.diagonal_acceleration,
+    "skew matrix": lambda m, q, qd, x: jd.diagonal_coriolis_matrix(m, q, qd),
+    "sensitivity": lambda m, q, qd, x: jd.mass_matrix_sensitivity(m, q),
+    "rate of m": lambda m, q, qd, x: jd.mass_factor_rate(m, q, qd),
     "operational": lambda m, q, qd, x: jd.operational_inertia_inverse(
         m, q, m.n_links - 1
     ),
@@ -112,12 +116,26 @@ def with_friction(model):
     return eqx.tree_at(where, model, (some, some, some))
 
 
+def closed_forms(model, q, qd):
+    """All of the sensitivities and rates, in one sum."""
+    parts = (
+        jd.mass_matrix_sensitivity(model, q),
+        jd.mass_matrix_form(model, q, qd),
+        jd.mass_factor_rate(model, q, qd),
+        jd.mass_factor_rate_product(model, q, qd),
+        jd.diagonal_coriolis_matrix(model, q, qd),
+        jd.diagonal_acceleration(model, q, qd, qd),
+    )
+    return sum(jnp.sum(x) for x in parts)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, function",
     [
         ("rods", jd.inverse_dynamics),
         ("rods", jd.forward_dynamics),
+        ("rods", lambda m, q, qd, x: closed_forms(m, q, qd)),
         ("free_tree", jd.forward_dynamics),
     ],
 )

@@ -21,7 +21,7 @@ RATES = ["E_phi", "phi", "P", "P_plus", "D", "G", "tau_bar", "E_psi"]
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request):
+def case(request, link_by_link):
     model = ALL[request.param]()
     q, qd, _ = state(model)
     d = Moving(model, q, qd)
