@@ -42,6 +42,7 @@ def _sensitivity(model, q):
     S, Mc = twists_there(there, here.H), Mc.shifted(there)
     own = Mc @ S
 
+    # loops and no broadcasts, so that every number stays a lane of the batch
     def along(link):  # ∂ℳ/∂q_i
         S_i, M_i, within, beyond = link
         turned = lax.map(lambda S: (S.cross(S_i), M_i @ S), S)  # S_a × S_i , M̃_i S_a

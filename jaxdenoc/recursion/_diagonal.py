@@ -3,6 +3,10 @@
 "Local" rates are those of components that move along with the link. A row of a joint
 of several degrees of freedom has no frame of its own but its link's, so it carries
 nothing along (`carried` is zero there), and all below holds for it as it stands.
+
+F = P H* is kept instead of G = F D⁻¹, and the divisions by D are done in the steps. On
+a CPU, XLA computes cheap arithmetic anew for every number that depends on it, but not a
+division: θ̇, e and k below are then computed once each, which halves the whole.
 """
 
 import equinox as eqx
@@ -60,6 +64,17 @@ def motion(
     return base_to_tip(step, start, links, here.tree)
 
 
+def inertia_rate(Pd: ArticulatedInertia, H: Screw, D, F: Wrench, W) -> tuple:
+    """Ṗ H*, Ḋ = H Ṗ H*, and τ̄ Ṗ τ̄* + W, which goes on to the parent [MATH 7.a].
+
+    With k = D⁻¹ (Ṗ H* - ½ Ḋ G), τ̄ Ṗ τ̄* is Ṗ - F k* - k F*.
+    """
+    PdH = Pd @ H
+    rate = PdH @ H
+    k = (PdH - F * (rate / (2 * D))) / D
+    return PdH, rate, Pd.minus_both(F, k).plus(W)
+
+
 def accelerations(
     here: Posture, found: Articulated, now: Motion, tau: Joints
 ) -> tuple[Joints, Joints]:
@@ -71,8 +86,7 @@ def accelerations(
         ξ̇  = D⁻¹ (e + H Ṗ τ̄* V⁺) + G* a⁺
 
     because ξ = Uᵀ θ̇, of which Uᵀ θ̈ = D⁻¹ e and U̇ᵀ θ̇ = Ġ* V⁺ + G* a⁺, and
-    Ġ = τ̄ Ṗ H* D⁻¹. With k = D⁻¹ (Ṗ H* - ½ Ḋ G) and F = P H*, τ̄ Ṗ τ̄* is
-    Ṗ - F k* - k F*.
+    Ġ = τ̄ Ṗ H* D⁻¹.
     """
 
     def step(total, link):
@@ -80,12 +94,9 @@ def accelerations(
         phi, H, D, F, W, now, tau = link
         z = z + now.f
         e = (tau - z @ H) / D
-        PdH = Pd @ H
-        rate = PdH @ H
-        k = (PdH - F * (rate / (2 * D))) / D
+        PdH, rate, Pd = inertia_rate(Pd, H, D, F, W * now.qd)
         slope = PdH @ now.arriving - rate * (F @ now.arriving) / D  # H Ṗ τ̄* V⁺
         xi_dot = e + (slope + now.pull) / D
-        Pd = Pd.minus_both(F, k).plus(W * now.qd)
         return (Pd.shifted(phi), phi.wrench(z + F * e)), (xi_dot, rate)
 
     zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])
@@ -98,9 +109,8 @@ def inertia_rates(here: Posture, found: Articulated, qd: Joints) -> ArticulatedI
 
     def step(Pd, link):
         phi, H, D, F, W, qd = link
-        PdH = Pd @ H
-        k = (PdH - F * ((PdH @ H) / (2 * D))) / D
-        return Pd.minus_both(F, k).plus(W * qd).shifted(phi), Pd
+        *_, rest = inertia_rate(Pd, H, D, F, W * qd)
+        return rest.shifted(phi), Pd
 
     zero = ArticulatedInertia.zeros(qd[0])
     links = here.phi, here.H, found.D, found.F, found.W, qd
