@@ -2,6 +2,7 @@
 
 import gc
 import os
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Less than half the time to compile, which is most of the time of this suite, and the
@@ -41,10 +42,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def forget():
-    """Compiled programs go with their module: hundreds of them take gigabytes."""
+    """Compiled programs go when they have become many: they take gigabytes."""
     yield
-    jax.clear_caches()
-    gc.collect()
+    pages = Path("/proc/self/statm")
+    if not pages.exists() or int(pages.read_text().split()[1]) * 4096 > 3e9:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +57,11 @@ def link_by_link():
     `recursion/test_sweep.py` shows that both walks are the same; the other tests go
     branch by branch.
     """
+    jax.clear_caches()  # of what was made the other way
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jaxdenoc.recursion._branches.MOST_GROUPS", 0)
         yield
+    jax.clear_caches()
 
 
 @pytest.fixture

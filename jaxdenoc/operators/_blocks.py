@@ -15,18 +15,22 @@ from ._algebra import Operator
 Blocks = Float[Array, "n 6 6"]
 
 
-class Diagonal(Operator):
-    """Block diagonal, one 6×6 block per link."""
+class OfBlocks(Operator):
+    """An operator made of one 6×6 block per link."""
 
     blocks: Blocks
 
     @property
     def shape(self):
-        return _square(self.blocks)
+        return 6 * len(self.blocks), 6 * len(self.blocks)
 
     @property
     def dtype(self):
         return self.blocks.dtype
+
+
+class Diagonal(OfBlocks):
+    """The blocks on the diagonal."""
 
     def apply(self, x):
         return _times(self.blocks, x.reshape(-1, 6)).ravel()
@@ -36,20 +40,19 @@ class Diagonal(Operator):
         return Diagonal(_transposed(self.blocks))
 
 
-class ToParent(Operator):
-    """E_φ or E_ψ: block i stands in the row of i's parent. Transposed, its column."""
+class AlongTree(OfBlocks):
+    """An operator whose blocks go from links to their parents, or, transposed, back."""
 
-    blocks: Blocks
     tree: Tree
     outward: bool = eqx.field(static=True, default=False)
 
     @property
-    def shape(self):
-        return _square(self.blocks)
+    def T(self):
+        return type(self)(self.blocks, self.tree, not self.outward)
 
-    @property
-    def dtype(self):
-        return self.blocks.dtype
+
+class ToParent(AlongTree):
+    """E_φ or E_ψ: block i stands in the row of i's parent. Transposed, its column."""
 
     def apply(self, x):
         x = x.reshape(-1, 6)
@@ -61,28 +64,12 @@ class ToParent(Operator):
         y = _times(self.blocks[has_one], x[has_one])
         return jnp.zeros_like(x).at[parent[has_one]].add(y).ravel()
 
-    @property
-    def T(self):
-        return ToParent(self.blocks, self.tree, not self.outward)
 
-
-class Sweep(Operator):
+class Sweep(AlongTree):
     """(1 - E)⁻¹ = 1 + E + E² + …: an inward sweep. Transposed, an outward one.
 
     y = x + Σ E y over the children ,   y = x + Eᵀ y_parent
     """
-
-    blocks: Blocks
-    tree: Tree
-    outward: bool = eqx.field(static=True, default=False)
-
-    @property
-    def shape(self):
-        return _square(self.blocks)
-
-    @property
-    def dtype(self):
-        return self.blocks.dtype
 
     def apply(self, x):
         x = x.reshape(-1, 6)
@@ -102,10 +89,6 @@ class Sweep(Operator):
         if self.outward:
             return base_to_tip(out, zero, links, self.tree).ravel()
         return tip_to_base(inward, zero, links, self.tree)[1].ravel()
-
-    @property
-    def T(self):
-        return Sweep(self.blocks, self.tree, not self.outward)
 
 
 class AtJoints(Operator):
@@ -184,10 +167,6 @@ class Pivots(Operator):
     def T(self):
         base = None if self.base is None else self.base.T
         return Pivots(base, self.joints)
-
-
-def _square(blocks):
-    return 6 * len(blocks), 6 * len(blocks)
 
 
 def _times(blocks, x):
