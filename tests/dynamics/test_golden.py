@@ -270,6 +270,23 @@ def test_soa_state_with_a_free_base(link_by_link):
     L = L / np.diag(L)
     assert error(xi[:6], L.T @ want("xi")[:6]) < 1e-10
     assert error(xi[6:8], want("xi")[6:]) < 1e-10
+    # and its rate: L̇ = L Φ, Φ the lower half of L⁻¹ Ḋ L⁻ᵀ [MATH 7.5], Ḋ = Ṗ at the base
+    D, Dd = (np.array(sample[s][0], float) for s in ("D", "Pdot_local"))
+    full = np.linalg.cholesky(D)
+    inner = np.linalg.solve(full, np.linalg.solve(full, Dd).T)
+    rate = full @ (np.tril(inner, -1) + np.diag(np.diag(inner)) / 2)
+    size = np.diag(full)
+    Ld = rate / size - L * (np.diag(rate) / size)
+    plain = {"normalized": False}
+    found = jd.diagonal_acceleration(model, q, xi, W.T @ tau, fext, **plain)
+    wanted = L.T @ want("xidot")[:6] + Ld.T @ want("xi")[:6]
+    assert error(found[:6], wanted) < 1e-10
+    assert error(found[6:8], want("xidot")[6:]) < 1e-10
+    found = jd.diagonal_coriolis(model, q, xi, **plain)
+    free = -np.linalg.solve(D, want("C_xi")[:6])  # ξ̇ of the base without forces
+    wanted = -(size**2) * (L.T @ free + Ld.T @ want("xi")[:6])
+    assert error(found[:6], wanted) < 1e-10
+    assert error(found[6:8], want("C_xi")[6:]) < 1e-10
     ops, rates = (
         jd.spatial_operators(model, q),
         jd.spatial_operator_rates(model, q, ours),
