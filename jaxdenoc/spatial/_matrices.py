@@ -30,9 +30,6 @@ class Mat3(eqx.Module):
         a, b, c = self.x, self.y, self.z
         return Mat3(Vec3(a.x, b.x, c.x), Vec3(a.y, b.y, c.y), Vec3(a.z, b.z, c.z))
 
-    def __neg__(self):
-        return Mat3(-self.x, -self.y, -self.z)
-
     def __add__(self, b):
         return Mat3(self.x + b.x, self.y + b.y, self.z + b.z)
 
