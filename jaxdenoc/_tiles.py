@@ -28,9 +28,10 @@ import jax.numpy as jnp
 import jax.tree as jt
 from jax import lax
 from jax.custom_batching import custom_vmap
-from jax.custom_derivatives import SymbolicZero
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+
+from ._moves import moving
 
 F = TypeVar("F", bound=Callable)
 TILE = 128  # robots; 64 to 256 were equally fast
@@ -175,18 +176,12 @@ def _primitives(jaxpr: Jaxpr) -> set[str]:
 
 def _jvp(function, primals, tangents):
     """Plain forward mode along the arguments that move at all."""
-    leaves, structure = jt.flatten(primals)
-    slopes = jt.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))
-    moves = [not isinstance(t, SymbolicZero) for t in slopes]
+    moves, slopes = moving(primals, tangents)
 
-    def along(moving):
-        moving = iter(moving)
-        here = [next(moving) if m else x for x, m in zip(leaves, moves, strict=True)]
-        return function(*jt.unflatten(structure, here))
+    def along(here):
+        return function(*moves.put(primals, here))
 
-    at = [x for x, m in zip(leaves, moves, strict=True) if m]
-    slopes = [t for t, m in zip(slopes, moves, strict=True) if m]
-    out = jax.jvp(along, (at,), (slopes,))
+    out = jax.jvp(along, (moves.of(primals),), (slopes,))
     # JAX wants the batch on the same axis here as `_batched` has it, the first; a
     # reshape puts it there, and costs nothing.
     return jt.map(lambda y: y[None].reshape(y.shape), out)

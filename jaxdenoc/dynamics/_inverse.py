@@ -1,12 +1,25 @@
 """Inverse dynamics, and what follows from it."""
 
+from functools import cache, partial
+
+import jax
 import jax.numpy as jnp
 
 from .._jit import jitted
+from .._linear import Pair, linear
+from .._moves import Moves, moving
+from .._rules import closed_rules
 from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
 from ..model import Model
-from ..recursion import joint_forces, posture, wrenches
+from ..recursion import (
+    given,
+    joint_forces,
+    on_manifold,
+    posture,
+    work_gradient,
+    wrenches,
+)
 from ..spatial import Wrench
 from ._state import check_state, resistance
 
@@ -22,27 +35,29 @@ def inverse_dynamics(
     body axes, about the body origin.
     """
     check_state(model, q=q, qd=qd, qdd=qdd, fext=fext)
-    return (
-        _rigid(model, q, qd, qdd, fext) + model.armature * qdd + resistance(model, qd)
-    )
+    return joint_forces_of(model, q, qd, qdd, fext)
 
 
 @jitted()
 def bias_forces(model: Model, q: Position, qd: Joints) -> Joints:
     """What the joints need at θ̈ = 0: C θ̇ + gravity + friction."""
     check_state(model, q=q, qd=qd)
-    return _rigid(model, q, qd, None, None) + resistance(model, qd)
+    return joint_forces_of(model, q, qd, None, None)
 
 
 @jitted()
 def gravity_forces(model: Model, q: Position) -> Joints:
     """What the joints need to hold the robot still, ID(q, 0, 0)."""
     check_state(model, q=q)
-    return _rigid(model, q, jnp.zeros(model.nv, q.dtype), None, None)
+    return joint_forces_of(model, q, jnp.zeros(model.nv, q.dtype), None, None)
 
 
-@in_tiles
-def _rigid(model, q, qd, qdd, fext) -> Joints:
+def joint_forces_of(model, q, qd, qdd, fext) -> Joints:
+    """Inverse dynamics, with `None` for zero, by the rules that are in force."""
+    return (_closed if closed_rules() else _in_tiles)(model, q, qd, qdd, fext)
+
+
+def _newton_euler(model, q, qd, qdd, fext) -> Joints:
     rows = model.rows
     here = posture(model, q)
     f = wrenches(
@@ -52,4 +67,54 @@ def _rigid(model, q, qd, qdd, fext) -> Joints:
         None if qdd is None else rows.from_velocities(qdd),
         None if fext is None else rows.from_bodies(Wrench.of(fext)),
     )
-    return rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))
+    tau = rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))
+    return tau + _at_joints(model, qd, qdd)
+
+
+def _at_joints(model, qd, qdd) -> Joints:
+    drag = resistance(model, qd)
+    return drag if qdd is None else model.armature * qdd + drag
+
+
+_in_tiles = in_tiles(_newton_euler)
+
+
+@jax.custom_jvp
+def _closed(model, q, qd, qdd, fext) -> Joints:
+    return _in_tiles(model, q, qd, qdd, fext)
+
+
+def _rule(at, tangents):
+    """Forward mode is that of the sweeps, reverse mode the gradient of virtual work."""
+    moves, slopes = moving(at, tangents)
+    return _closed(*at), linear(_derivative(moves), at, slopes)
+
+
+_closed.defjvp(_rule, symbolic_zeros=True)
+
+
+@cache
+def _derivative(moves: Moves) -> Pair:
+    return Pair(in_tiles(partial(_tangent, moves)), in_tiles(partial(_adjoint, moves)))
+
+
+def _tangent(moves: Moves, at, slopes: list) -> Joints:
+    def along(leaves):
+        model, *state = moves.put(at, leaves)
+        return _newton_euler(on_manifold(model), *state)
+
+    return jax.jvp(along, (moves.of(at),), (slopes,))[1]
+
+
+def _adjoint(moves: Moves, at, mu: Joints) -> list:
+    model, held, *_ = at
+
+    def arguments(leaves):
+        model, *state = moves.put(at, leaves)
+        model = on_manifold(model)
+        return given(model, *state, held), _at_joints(model, *state[1:3])
+
+    (rows, _), back = jax.vjp(arguments, moves.of(at))
+    here = posture(model, held)
+    of_rows = work_gradient(model, here, rows, model.rows.from_velocities(mu))
+    return back((of_rows, mu))[0]

@@ -35,13 +35,23 @@ class Joint(eqx.Module):
     slid: Scalar
     screw: Screw  # body axes
 
+    @property
+    def turned(self) -> Mat3:
+        """The link's axes in its parent's, R_J = 1 + sin h̃ + (1 - cos) h̃ h̃."""
+        return self.R0 + self.R1 * self.sin + self.R2 * self.versin
+
+    @property
+    def moved(self) -> Vec3:
+        """The link's origin from its parent's, in the parent's axes."""
+        return self.l0 + self.l1 * self.slid
+
     def place(self, R: Mat3) -> tuple[Mat3, Shift, Screw]:
         """From the parent's rotation: the link's, φ, and H in base axes [MATH 1.3].
 
-        R_J = 1 + sin h̃ + (1 - cos) h̃ h̃ ,   H = [turn R h; slide R h]
+        H = [turn R h; slide R h]
         """
-        phi = Shift(R @ (self.l0 + self.l1 * self.slid))
-        R = R @ (self.R0 + self.R1 * self.sin + self.R2 * self.versin)
+        phi = Shift(R @ self.moved)
+        R = R @ self.turned
         return R, phi, Screw(R @ self.screw.h, self.screw.turn, self.screw.slide)
 
 

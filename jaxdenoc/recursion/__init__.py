@@ -1,11 +1,14 @@
 """Recursions along the links: each one a short function over one of the two sweeps."""
 
+from ._adjoint import work_gradient as work_gradient
 from ._composite import composite_inertias as composite_inertias
 from ._diagonal import Motion as Motion
 from ._diagonal import accelerations as accelerations
 from ._diagonal import inertia_rates as inertia_rates
 from ._diagonal import motion as motion
 from ._diagonal import twist_fields as twist_fields
+from ._given import given as given
+from ._given import on_manifold as on_manifold
 from ._kinematics import Body as Body
 from ._kinematics import Posture as Posture
 from ._kinematics import bodies as bodies
