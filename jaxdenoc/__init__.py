@@ -10,8 +10,12 @@ from . import robots as robots
 from . import viz as viz
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
+from ._rules import autodiff_rules as autodiff_rules
+from .derivatives import bias_acceleration as bias_acceleration
 from .derivatives import christoffel_symbols as christoffel_symbols
 from .derivatives import globally_diagonalizable as globally_diagonalizable
+from .derivatives import jacobian_derivatives as jacobian_derivatives
+from .derivatives import jacobian_rate as jacobian_rate
 from .derivatives import mass_factor_rate as mass_factor_rate
 from .derivatives import mass_factor_rate_product as mass_factor_rate_product
 from .derivatives import mass_matrix_form as mass_matrix_form

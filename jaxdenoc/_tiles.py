@@ -48,20 +48,23 @@ IN_A_PIECE = frozenset(
     cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota le log
     log1p logistic lt max min mul ne neg not or pad pow reduce_max reduce_min
     reduce_sum reshape rev round rsqrt select_n sign sin slice sqrt square squeeze
-    stop_gradient sub tanh transpose xor
+    stack stop_gradient sub tanh transpose unstack xor
     """.split()  # noqa: SIM905
 )
 
 
-def in_tiles(function: F) -> F:
-    """`function`, whose `vmap` goes tile by tile on a CPU."""
+def in_tiles(function: F, like: Callable | None = None) -> F:
+    """`function`, whose `vmap` goes tile by tile on a CPU.
+
+    Its derivative is that of `like`, which has the same value, or else its own.
+    """
     lanes = _lanes(function, 1)
 
     @jax.custom_jvp
     def whole(*args):
         return lanes(*args) if ENABLED else function(*args)
 
-    whole.defjvp(partial(_jvp, function), symbolic_zeros=True)
+    whole.defjvp(partial(_jvp, like or function), symbolic_zeros=True)
     return whole  # type: ignore[return-value]
 
 
@@ -116,7 +119,7 @@ def _by_tiles(whole, size, tile, batched, *args):
         return _one_piece(whole, *jt.unflatten(structure, here))
 
     out = lax.map(run, [cut(x) for x, b in zip(leaves, varies, strict=True) if b])
-    return jt.map(lambda y: y.reshape(-1, *y.shape[2:])[:size], out)
+    return jt.map(lambda y: y.reshape(count * tile, *y.shape[2:])[:size], out)
 
 
 def _one_piece(function, *args):

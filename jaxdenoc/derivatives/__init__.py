@@ -4,6 +4,9 @@ from ._curvature import christoffel_symbols as christoffel_symbols
 from ._curvature import curvature_scale as curvature_scale
 from ._curvature import globally_diagonalizable as globally_diagonalizable
 from ._curvature import riemann_curvature as riemann_curvature
+from ._jacobian import bias_acceleration as bias_acceleration
+from ._jacobian import jacobian_derivatives as jacobian_derivatives
+from ._jacobian import jacobian_rate as jacobian_rate
 from ._mass_factor import mass_factor_rate as mass_factor_rate
 from ._mass_factor import mass_factor_rate_product as mass_factor_rate_product
 from ._mass_matrix import mass_matrix_form as mass_matrix_form

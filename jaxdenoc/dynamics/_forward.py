@@ -1,23 +1,38 @@
 """Forward dynamics."""
 
+from functools import cache, partial
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import jax.tree as jt
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from .._jit import jitted
-from .._moves import moving
+from .._linear import Pair, linear
+from .._moves import Moves, moving
 from .._rules import closed_rules
 from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
 from ..model import Model
-from ..recursion import bodies, innovations, posture, solve_UT, wrenches
+from ..recursion import (
+    bodies,
+    given,
+    innovations,
+    on_manifold,
+    posture,
+    solve_UT,
+    wrenches,
+)
 from ..spatial import Wrench
-from ._inverse import inverse_dynamics, joint_forces_of
+from ._inverse import (
+    at_joints,
+    gradient_of_work,
+    inverse_dynamics,
+    joint_forces_of,
+    newton_euler,
+)
 from ._mass_matrix import mass_matrix
-from ._solve import Elimination, solve_mass_matrix
+from ._solve import solve, three_steps
 from ._state import check_state, resistance
 
 
@@ -46,7 +61,7 @@ def forward_dynamics(
     raise ValueError(f"method is '{method}'; it can be 'recursive' or 'dense'.")
 
 
-def _with_elimination(model, q, qd, tau, fext) -> tuple[Joints, Elimination]:
+def _recursive(model, q, qd, tau, fext) -> Joints:
     """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê."""
     rows = model.rows
     here = posture(model, q)
@@ -54,58 +69,92 @@ def _with_elimination(model, q, qd, tau, fext) -> tuple[Joints, Elimination]:
     f = wrenches(model, here, rows.from_velocities(qd), None, external)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    e, D, G = innovations(here, bodies(model), f, driving, armature)
-    qdd = rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
-    return qdd, Elimination(here.phi, here.H, D, G)
-
-
-def _recursive(model, q, qd, tau, fext) -> Joints:
-    return _with_elimination(model, q, qd, tau, fext)[0]
+    e, G = innovations(here, bodies(model), f, driving, armature)
+    return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
 
 
 _in_tiles = in_tiles(_recursive)
-_both_in_tiles = in_tiles(_with_elimination)
 
 
 @jax.custom_jvp
-def _closed(*args) -> Joints:
-    return _in_tiles(*args)
-
-
-@jax.custom_jvp
-def _both(*args) -> tuple[Joints, Elimination]:
-    return _both_in_tiles(*args)
+def _closed(model, q, qd, tau, fext) -> Joints:
+    return _in_tiles(model, q, qd, tau, fext)
 
 
 def _rule(at, tangents):
     """By the implicit function τ = ID(θ, θ̇, θ̈) [MATH 10.1].
 
-        dθ̈ = ℳ⁻¹ (dτ - dID)   at constant θ̈
-
-    with the factors that forward dynamics has found. They are not differentiated: the
-    derivative of ℳ⁻¹, for second order, is again one by the implicit function.
+    dθ̈ = ℳ⁻¹ (dτ - dID)   at constant θ̈
     """
     moves, slopes = moving(at, tangents)
-    qdd, found = _both(*at)
+    qdd = _closed(*at)
+    return qdd, linear(_derivative(moves), (at, qdd), slopes)
+
+
+_closed.defjvp(_rule, symbolic_zeros=True)
+
+
+@cache
+def _derivative(moves: Moves) -> Pair:
+    """Each map twice: as one program, and as a composition of what has its own rule.
+
+    The second is never run; its derivative is what second order needs.
+    """
+    return Pair(
+        in_tiles(partial(_tangent, moves), like=partial(_tangent_by_rules, moves)),
+        in_tiles(partial(_adjoint, moves), like=partial(_adjoint_by_rules, moves)),
+    )
+
+
+def _tangent(moves: Moves, at, slopes: list) -> Joints:
+    """ℳ⁻¹ (dτ - dID)."""
+    (model, q, *_), qdd = args, _ = at
 
     def residual(leaves):
-        model, q, qd, tau, fext = moves.put(at, leaves)
+        model, q, qd, tau, fext = moves.put(args, leaves)
+        return tau - newton_euler(on_manifold(model), q, qd, qdd, fext)
+
+    _, slope = jax.jvp(residual, (moves.of(args),), (slopes,))
+    return three_steps(model, q, slope)
+
+
+def _adjoint(moves: Moves, at, cotangent: Joints) -> list:
+    """The gradient of μᵀ (τ - ID) for μ = ℳ⁻¹ λ.
+
+    The inward half of the solve is a Riccati sweep; the outward half is the sweep for
+    the virtual twists of μ, which the gradient needs anyway.
+    """
+    (model, held, *_), qdd = args, _ = at
+    rows = model.rows
+
+    def arguments(leaves):
+        model, q, qd, tau, fext = moves.put(args, leaves)
+        model = on_manifold(model)
+        return given(model, q, qd, qdd, fext, held), at_joints(model, qd, qdd) - tau
+
+    here, b = posture(model, held), rows.from_velocities(-cotangent)
+    armature = rows.from_velocities(model.armature)
+    e, G = innovations(here, bodies(model), None, b, armature)
+    return gradient_of_work(model, here, arguments, moves.of(args), e, G)
+
+
+def _tangent_by_rules(moves: Moves, at, slopes: list) -> Joints:
+    (model, q, *_), _ = at
+    residual, leaves = _residual(moves, at)
+    return solve(model, q, jax.jvp(residual, (leaves,), (slopes,))[1])
+
+
+def _adjoint_by_rules(moves: Moves, at, cotangent: Joints) -> list:
+    (model, q, *_), _ = at
+    residual, leaves = _residual(moves, at)
+    return jax.vjp(residual, leaves)[1](solve(model, q, cotangent))[0]
+
+
+def _residual(moves: Moves, at):
+    args, qdd = at
+
+    def residual(leaves):
+        model, q, qd, tau, fext = moves.put(args, leaves)
         return tau - joint_forces_of(model, q, qd, qdd, fext)
 
-    _, slope = jax.jvp(residual, (moves.of(at),), (slopes,))
-    model, q, *_ = at
-    return (qdd, found), solve_mass_matrix(model, q, found, slope)
-
-
-def _rule_of_closed(at, tangents):
-    (qdd, _), slope = _rule(at, tangents)
-    return qdd, slope
-
-
-def _rule_of_both(at, tangents):
-    out, slope = _rule(at, tangents)
-    return out, (slope, jt.map(jnp.zeros_like, out[1]))
-
-
-_closed.defjvp(_rule_of_closed, symbolic_zeros=True)
-_both.defjvp(_rule_of_both, symbolic_zeros=True)
+    return residual, moves.of(args)

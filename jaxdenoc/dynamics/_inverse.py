@@ -57,7 +57,7 @@ def joint_forces_of(model, q, qd, qdd, fext) -> Joints:
     return (_closed if closed_rules() else _in_tiles)(model, q, qd, qdd, fext)
 
 
-def _newton_euler(model, q, qd, qdd, fext) -> Joints:
+def newton_euler(model, q, qd, qdd, fext) -> Joints:
     rows = model.rows
     here = posture(model, q)
     f = wrenches(
@@ -68,15 +68,15 @@ def _newton_euler(model, q, qd, qdd, fext) -> Joints:
         None if fext is None else rows.from_bodies(Wrench.of(fext)),
     )
     tau = rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))
-    return tau + _at_joints(model, qd, qdd)
+    return tau + at_joints(model, qd, qdd)
 
 
-def _at_joints(model, qd, qdd) -> Joints:
+def at_joints(model, qd, qdd) -> Joints:
     drag = resistance(model, qd)
     return drag if qdd is None else model.armature * qdd + drag
 
 
-_in_tiles = in_tiles(_newton_euler)
+_in_tiles = in_tiles(newton_euler)
 
 
 @jax.custom_jvp
@@ -101,7 +101,7 @@ def _derivative(moves: Moves) -> Pair:
 def _tangent(moves: Moves, at, slopes: list) -> Joints:
     def along(leaves):
         model, *state = moves.put(at, leaves)
-        return _newton_euler(on_manifold(model), *state)
+        return newton_euler(on_manifold(model), *state)
 
     return jax.jvp(along, (moves.of(at),), (slopes,))[1]
 
@@ -112,9 +112,15 @@ def _adjoint(moves: Moves, at, mu: Joints) -> list:
     def arguments(leaves):
         model, *state = moves.put(at, leaves)
         model = on_manifold(model)
-        return given(model, *state, held), _at_joints(model, *state[1:3])
+        return given(model, *state, held), at_joints(model, *state[1:3])
 
-    (rows, _), back = jax.vjp(arguments, moves.of(at))
-    here = posture(model, held)
-    of_rows = work_gradient(model, here, rows, model.rows.from_velocities(mu))
-    return back((of_rows, mu))[0]
+    here, rates = posture(model, held), model.rows.from_velocities(mu)
+    return gradient_of_work(model, here, arguments, moves.of(at), rates)
+
+
+def gradient_of_work(model, here, arguments, leaves, e, G=None) -> list:
+    """Of μᵀτ, with respect to the leaves of which `arguments` makes what τ is made of:
+    what the sweeps are given, and what the joints add by themselves."""
+    (rows, _), back = jax.vjp(arguments, leaves)
+    of_rows, mu = work_gradient(model, here, rows, e, G)
+    return back((of_rows, model.rows.to_velocities(mu)))[0]

@@ -26,9 +26,14 @@ class Body(eqx.Module):
     c: Vec3
     I_C: Sym3
 
+    def turned(self, R: Mat3) -> "Body":
+        """The same body in base axes."""
+        return Body(self.m, R @ self.c, rotate(R, self.I_C))
+
     def inertia(self, R: Mat3) -> RigidInertia:
         """M in base axes, about the link's origin [MATH 1.5]."""
-        return RigidInertia.of(self.m, R @ self.c, rotate(R, self.I_C))
+        here = self.turned(R)
+        return RigidInertia.of(here.m, here.c, here.I_C)
 
     def wrench(self, R: Mat3, V: Twist, a: Twist) -> Wrench:
         """f = M a + V ×* M V, as Newton and Euler have it: fewer products than with M.
