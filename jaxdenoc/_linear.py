@@ -98,9 +98,7 @@ def _transpose(cotangents, *args, pair, split):
 
 
 def _batch(args, axes, *, pair, split):
-    size = next(
-        x.shape[d] for x, d in zip(args, axes, strict=True) if d is not None
-    )
+    size = next(x.shape[d] for x, d in zip(args, axes, strict=True) if d is not None)
     front = [
         x if d is None else jnp.moveaxis(x, d, 0)
         for x, d in zip(args, axes, strict=True)

@@ -53,19 +53,38 @@ IN_A_PIECE = frozenset(
 )
 
 
-def in_tiles(function: F, like: Callable | None = None) -> F:
+def in_tiles(
+    function: F, finish: Callable | None = None, like: Callable | None = None
+) -> F:
     """`function`, whose `vmap` goes tile by tile on a CPU.
 
-    Its derivative is that of `like`, which has the same value, or else its own.
+    With `finish` it is `finish(function(...))`, where `finish` takes arrays that may
+    have a last axis more than for one robot, the lanes, and only does elementwise
+    arithmetic and loops with them: `vmap` moves the lanes of a table of numbers to the
+    front each time that a loop makes one, and to move them back costs more than the
+    table. The derivative is that of `like`, which has the same value, or else its own.
     """
-    lanes = _lanes(function, 1)
+    single = function if finish is None else _then(function, finish)
+    lanes = _lanes(single, 1, partial(_many, function, finish))
 
     @jax.custom_jvp
     def whole(*args):
-        return lanes(*args) if ENABLED else function(*args)
+        return lanes(*args) if ENABLED else single(*args)
 
-    whole.defjvp(partial(_jvp, like or function), symbolic_zeros=True)
+    whole.defjvp(partial(_jvp, like or single), symbolic_zeros=True)
     return whole  # type: ignore[return-value]
+
+
+def _then(function, finish):
+    return lambda *args: finish(function(*args))
+
+
+def _many(function, finish, axes):
+    """`function` and `finish` of a batch, with the batch on the first axis."""
+    if finish is None:
+        return jax.vmap(function, axes)
+    rows = jax.vmap(function, axes, out_axes=-1)
+    return lambda *args: jt.map(lambda y: jnp.moveaxis(y, -1, 0), finish(rows(*args)))
 
 
 @contextmanager
@@ -81,20 +100,21 @@ def no_tiles():
         jax.clear_caches()
 
 
-def _lanes(function: Callable, width: int) -> Callable:
-    """`function` of `width` robots, which knows what to do about more of them."""
-    run = partial(_one_piece, function)
-    lanes = custom_vmap(run)
-    lanes.def_vmap(partial(_batched, function, width))
+def _lanes(function: Callable, width: int, many: Callable) -> Callable:
+    """`function` of `width` robots, which knows what to do about more of them.
+
+    `many(axes)` is its `vmap` over these axes.
+    """
+    lanes = custom_vmap(partial(_one_piece, function))
+    lanes.def_vmap(partial(_batched, many, width))
     return lanes
 
 
-def _batched(function, width, size, batched, *args):
-    """The rule of `vmap`: `size` calls of `function`, each of `width` robots."""
-    axes = jt.map(lambda b: 0 if b else None, batched)
-    whole = jax.vmap(function, axes)
+def _batched(many, width, size, batched, *args):
+    """The rule of `vmap`: `size` calls of a function, each of `width` robots."""
+    whole = many(jt.map(lambda b: 0 if b else None, batched))
     if width * size <= TILE:
-        out = _lanes(whole, width * size)(*args)
+        out = _lanes(whole, width * size, partial(jax.vmap, whole))(*args)
     else:
         tiles = partial(_by_tiles, whole, size, max(TILE // width, 1), batched)
         out = lax.platform_dependent(*args, cpu=tiles, default=whole)

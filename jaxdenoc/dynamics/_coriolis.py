@@ -2,12 +2,11 @@
 
 from typing import Literal
 
-import equinox as eqx
-
 from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..model import Model, Tree
 from ..recursion import (
+    MomentumRate,
     Posture,
     bodies,
     composite_inertias,
@@ -15,41 +14,9 @@ from ..recursion import (
     tip_to_base,
     twists,
 )
-from ..spatial import (
-    Mat3,
-    Screw,
-    Shift,
-    Twist,
-    Vec3,
-    Wrench,
-    rotate,
-    skew,
-    skew_times,
-)
+from ..spatial import Shift, Twist, Wrench, skew, skew_times
 from ._pairs import ancestors, descendants, to_common_point, twists_there
 from ._state import check_state
-
-
-class MomentumRate(eqx.Module):
-    """B = [[A, 0], [-p̃, 0]] of a body: what turning frames add to M V̇ [MATH 3.3]."""
-
-    A: Mat3
-    p: Vec3
-
-    def __add__(self, b):
-        return MomentumRate(self.A + b.A, self.p + b.p)
-
-    def __matmul__(self, V: Twist | Screw) -> Wrench:
-        return Wrench(self.A @ V.w, V.w.cross(self.p))
-
-    def transposed(self, V: Twist | Screw) -> Wrench:
-        """Bᵀ V, to be multiplied with a twist."""
-        n = self.A.T @ V.w + self.p.cross(V.v)
-        return Wrench(n, n * 0)
-
-    def shifted(self, phi: Shift) -> "MomentumRate":
-        """φ B φ*: A - l̃ p̃ = A - p lᵀ + (l·p) 1, and the same p."""
-        return MomentumRate(self.A - skew_times(phi.l, skew(self.p)), self.p)
 
 
 @jitted("form")
@@ -87,23 +54,23 @@ def coriolis_matrix(
     S, Sd = twists_there(there, H), twists_there(there, Hd)
     outer_j = ancestors(tree, S, there.wrench(Bc @ H + Mc @ Hd))
     outer_i = descendants(tree, there.wrench(Mc @ H), Sd)
-    outer_i = outer_i + descendants(tree, there.wrench(Bc.transposed(H)), S)
+    turning = Bc.transposed(H)
+    outer_i = outer_i + descendants(tree, Wrench(turning, turning * 0), S)
     return rows.to_velocities(rows.to_velocities(outer_j + outer_i).T).T
 
 
 def momentum_rates(model: Model, here: Posture, V: Twist, form: str) -> MomentumRate:
-    """B of every body: A = (rate of I_C) - m c̃ v̇c̃ and p = m v_c, at the body's origin.
+    """B of every body: A = (rate of I_C) - c̃ p̃ and p = m v_c, at the body's origin.
 
-    Saha:         rate of I_C = ω̃ I
     Christoffel:  rate of I_C = ½ (ω̃ I - I ω̃ - (I ω)~)
+    Saha:         rate of I_C = ω̃ I
     """
-    body = bodies(model)
-    c, I_C = here.R @ body.c, rotate(here.R, body.I_C)
-    W = skew_times(V.w, I_C.mat)  # ω̃ I, whose transpose is -I ω̃
+    body = bodies(model).turned(here.R)
+    B = MomentumRate.of(body, V)
     if form == "christoffel":
-        W = (W + W.T - skew(I_C @ V.w)) * 0.5
-    p = (V.v + V.w.cross(c)) * body.m
-    return MomentumRate(W - skew_times(c, skew(p)), p)
+        return B
+    p = B.p
+    return MomentumRate(skew_times(V.w, body.I_C.mat) - skew_times(body.c, skew(p)), p)
 
 
 def composite_rates(phi: Shift, B: MomentumRate, tree: Tree) -> MomentumRate:
@@ -114,5 +81,4 @@ def composite_rates(phi: Shift, B: MomentumRate, tree: Tree) -> MomentumRate:
         B = total + B
         return B.shifted(phi), B
 
-    o = Vec3.zeros(B.p.x[0])
-    return tip_to_base(step, MomentumRate(Mat3(o, o, o), o), (phi, B), tree)[1]
+    return tip_to_base(step, MomentumRate.zeros(B.p.x[0]), (phi, B), tree)[1]

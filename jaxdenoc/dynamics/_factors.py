@@ -3,13 +3,17 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from .._jit import jitted
+from .._rules import closed_rules
 from .._types import Joints, Position, Square
 from ..model import Model, Rows, locate
 from ..recursion import (
     Posture,
+    bodies,
+    joint_forces,
     mobilities,
     posture,
     riccati,
@@ -17,8 +21,9 @@ from ..recursion import (
     solve_UT,
     times_U,
     times_UT,
+    twists,
 )
-from ..spatial import Vec3, Wrench, skew
+from ..spatial import RigidInertia, Vec3, Wrench, skew
 from ._pairs import ancestors, to_common_point, twists_there
 from ._state import check_state
 
@@ -35,6 +40,8 @@ class Factors(eqx.Module):
     here: Posture
     pivots: Joints  # D, in row order
     gains: Wrench  # G, in row order
+    M: RigidInertia  # of the bodies, in row order: with the armature, all that ℳ has
+    armature: Joints  # in row order
     rows: Rows
 
     @property
@@ -66,8 +73,25 @@ class Factors(eqx.Module):
 
     @jitted()
     def solve(self, b: Joints) -> Joints:
-        """ℳ⁻¹ b: U e = b, then D ê = e, then Uᵀ x = ê [Saha's three steps]."""
-        return self._sweep(solve_UT, self._sweep(solve_U, b) / self.D)
+        """ℳ⁻¹ b: U e = b, then D ê = e, then Uᵀ x = ê [Saha's three steps].
+
+        Differentiated by what it solves, dx = ℳ⁻¹ (db - dℳ x), and not through the
+        Riccati sweep [MATH 10.1].
+        """
+
+        def three_steps(_, b):
+            return self._sweep(solve_UT, self._sweep(solve_U, b) / self.D)
+
+        if not closed_rules():
+            return three_steps(None, b)
+        return lax.custom_linear_solve(self._rigid, b, three_steps, symmetric=True)
+
+    def _rigid(self, x: Joints) -> Joints:
+        """ℳ x from the bodies, H φ M φ* H* x, which does not ask for U and D."""
+        here, x = self.here, self.rows.from_velocities(x)
+        f = self.M @ twists(here.phi, here.H, x, here.tree)
+        tau = joint_forces(here.phi, here.H, f, here.tree) + self.armature * x
+        return self.rows.to_velocities(tau)
 
     @jitted()
     def mul(self, x: Joints) -> Joints:
@@ -141,7 +165,9 @@ def factorize(model: Model, q: Position) -> Factors:
     check_state(model, q=q)
     here = posture(model, q)
     found = riccati(model, here)
-    return Factors(here, found.D, found.G, model.rows)
+    armature = model.rows.from_velocities(model.armature)
+    M = bodies(model).inertia(here.R)
+    return Factors(here, found.D, found.G, M, armature, model.rows)
 
 
 @jitted("link")

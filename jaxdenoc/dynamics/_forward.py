@@ -69,7 +69,7 @@ def _recursive(model, q, qd, tau, fext) -> Joints:
     f = wrenches(model, here, rows.from_velocities(qd), None, external)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    e, G = innovations(here, bodies(model), f, driving, armature)
+    e, _, G = innovations(here, bodies(model), f, driving, armature)
     return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
 
 
@@ -134,7 +134,7 @@ def _adjoint(moves: Moves, at, cotangent: Joints) -> list:
 
     here, b = posture(model, held), rows.from_velocities(-cotangent)
     armature = rows.from_velocities(model.armature)
-    e, G = innovations(here, bodies(model), None, b, armature)
+    e, _, G = innovations(here, bodies(model), None, b, armature)
     return gradient_of_work(model, here, arguments, moves.of(args), e, G)
 
 

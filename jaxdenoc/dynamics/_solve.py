@@ -31,7 +31,7 @@ def three_steps(model: Model, q: Position, b: Joints) -> Joints:
     """U e = b, then D ê = e, then Uᵀ x = ê [Saha 1999 §5.2; MATH 6.1]."""
     rows, here = model.rows, posture(model, q)
     armature = rows.from_velocities(model.armature)
-    e, G = innovations(here, bodies(model), None, rows.from_velocities(b), armature)
+    e, _, G = innovations(here, bodies(model), None, rows.from_velocities(b), armature)
     return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
 
 

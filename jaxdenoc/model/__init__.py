@@ -8,9 +8,17 @@ from ._configuration import difference as difference
 from ._configuration import integrate as integrate
 from ._configuration import neutral as neutral
 from ._configuration import random_state as random_state
+from ._consistency import from_log_cholesky as from_log_cholesky
+from ._consistency import from_pseudo_inertia as from_pseudo_inertia
+from ._consistency import log_cholesky as log_cholesky
+from ._consistency import nearest_consistent as nearest_consistent
+from ._consistency import physically_consistent as physically_consistent
+from ._consistency import pseudo_inertia as pseudo_inertia
 from ._dh import DHLink as DHLink
 from ._dh import from_dh as from_dh
 from ._frames import locate as locate
+from ._inertial import inertial_parameters as inertial_parameters
+from ._inertial import with_inertial_parameters as with_inertial_parameters
 from ._joints import Joint as Joint
 from ._joints import carried as carried
 from ._joints import joints as joints

@@ -21,6 +21,10 @@ from ._newton_euler import joint_forces as joint_forces
 from ._riccati import Articulated as Articulated
 from ._riccati import innovations as innovations
 from ._riccati import riccati as riccati
+from ._slopes import Axes as Axes
+from ._slopes import MomentumRate as MomentumRate
+from ._slopes import Slopes as Slopes
+from ._slopes import slopes as slopes
 from ._sweep import base_to_tip as base_to_tip
 from ._sweep import tip_to_base as tip_to_base
 from ._triangular import solve_U as solve_U

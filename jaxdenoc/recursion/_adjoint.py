@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from .._types import Joints, Scalar
 from ..model import Model, carried
-from ..spatial import Twist, Vec3, Wrench, skew
+from ..spatial import Twist, Vec3, Wrench, skew_times
 from ._given import Given
 from ._kinematics import Body, Posture
 from ._sweep import base_to_tip, tip_to_base
@@ -83,7 +83,7 @@ class VirtualLoads(eqx.Module):
 
 
 def loads_beyond(
-    here: Posture, at: Given, now: VirtualMotion
+    model: Model, here: Posture, at: Given, now: VirtualMotion
 ) -> tuple[Wrench, VirtualLoads]:
     """Inward: f, A and B of all from a row on, and with them the gradient.
 
@@ -96,19 +96,20 @@ def loads_beyond(
     """
 
     def step(total, link):
-        phi, H, R, body, fext, now, qd = link
-        own, fext = virtual_loads(body, now.V, now.a, now.W), fext
+        phi, H, R, body, fext, carried, now, qd = link
+        own = virtual_loads(body, now.V, now.a, now.W)
         f, A, B = (x + y for x, y in zip(total, own, strict=True))
         if fext is not None:
             f = f - Wrench(R @ fext.n, R @ fext.f)
         V, a, W = (x.cross(H.twist) for x in (now.V, now.a, now.W))
-        here = VirtualLoads(B @ V + A @ a + f @ W, B @ H + A @ V, f, A, B)
-        B = B + (H * qd).cross_wrench(A)
+        rate = B @ H + (A @ V) * carried
+        here = VirtualLoads(B @ V + A @ a + f @ W, rate, f, A, B)
+        B = B + (H * (qd * carried)).cross_wrench(A)
         return (phi.wrench(f), phi.wrench(A), phi.wrench(B)), here
 
     zero = (Wrench.zeros(at.qd[0]),) * 3
     body = at.body.turned(here.R)
-    links = here.phi, here.H, here.R, body, at.fext, now, at.qd
+    links = here.phi, here.H, here.R, body, at.fext, carried(model), now, at.qd
     (_, A, _), rows = tip_to_base(step, zero, links, here.tree)
     return A, rows
 
@@ -120,13 +121,13 @@ def work_gradient(
 
     μ is `e`, or solves Uᵀ μ = e, as in `virtual_motion`. What a displacement X of a
     link and all beyond it does is Z · X; the moment Z.n, as a gradient with respect to
-    the rotation R = R_parent R_turned, is ½ Z̃.n R.
+    the rotation of the link in its parent, is ½ Z̃.n R_turned.
 
         Z    = -(V⁺ ×* (B + H θ̇ ×* A) + a⁺ ×* A + W⁺ ×* f)
         ∂/∂H = μ f + θ̇ (B - V⁺ ×* A) + θ̈ A
     """
     now = virtual_motion(model, here, at, e, G)
-    base, on = loads_beyond(here, at, now)
+    base, on = loads_beyond(model, here, at, now)
     H, R, own, mu = here.H, here.R, carried(model), now.mu
     qdd = jnp.zeros_like(mu) if at.qdd is None else at.qdd
     vJ = H * at.qd
@@ -136,13 +137,16 @@ def work_gradient(
     B = on.B + vJ.cross_wrench(on.A) * own
     Z = (V.cross_wrench(B) + a.cross_wrench(on.A) + W.cross_wrench(on.f)) * -1
     of_H = on.f * mu + (on.B - VA) * at.qd + on.A * qdd
-    to_parent = at.turned @ R.T  # R_parentᵀ
+
+    def in_parent(x):  # R_parentᵀ x
+        return at.turned @ (R.T @ x)
+
     gradient = Given(
         q=on.q * own,  # that of a free base is in `turned` and `moved`
         qd=on.qd,
         qdd=None if at.qdd is None else on.A @ H,
-        turned=to_parent @ (skew(Z.n) @ R) * 0.5,
-        moved=to_parent @ Z.f,
+        turned=skew_times(in_parent(Z.n), at.turned) * 0.5,
+        moved=in_parent(Z.f),
         h=R.T @ (of_H.n * H.turn + of_H.f * H.slide),
         slide=of_H.f @ H.h,
         body=_of_bodies(at.body, here, now),

@@ -56,8 +56,8 @@ def riccati(model: Model, here: Posture) -> Articulated:
 
 def innovations(
     here: Posture, body: Body, f: Wrench | None, tau: Joints, armature: Joints
-) -> tuple[Joints, Wrench]:
-    """ê = D⁻¹ e and G: the Riccati sweep with the bias on board [MATH 6.1, 6.2].
+) -> tuple[Joints, Joints, Wrench]:
+    """ê = D⁻¹ e, D and G: the Riccati sweep with the bias on board [MATH 6.1, 6.2].
 
         P  = M + Σ φ P⁺ φ* ,   z = f + Σ φ z⁺   over the children
         e  = τ - H z
@@ -73,7 +73,7 @@ def innovations(
         F, D, P = eliminate(P + body.inertia(R), H, armature)
         z = z if f is None else z + f
         e = (tau - z @ H) / D
-        return (P.shifted(phi), phi.wrench(z + F * e)), (e, F * (1 / D))
+        return (P.shifted(phi), phi.wrench(z + F * e)), (e, D, F * (1 / D))
 
     links = here.phi, here.H, here.R, body, f, tau, armature
     zero = ArticulatedInertia.zeros(tau[0]), Wrench.zeros(tau[0])

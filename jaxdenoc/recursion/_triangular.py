@@ -1,12 +1,12 @@
 """Products and solves with U and Uᵀ, one sweep each [MATH 6.1; J&R Tables 2 and 3]."""
 
-from .._types import Joints
+from .._types import Columns
 from ..model import Tree
 from ..spatial import Screw, Shift, Twist, Wrench
 from ._sweep import base_to_tip, tip_to_base
 
 
-def solve_U(phi: Shift, H: Screw, G: Wrench, b: Joints, tree: Tree) -> Joints:
+def solve_U(phi: Shift, H: Screw, G: Wrench, b: Columns, tree: Tree) -> Columns:
     """e with U e = b, that is e = (1 - H ψ K) b.
 
     z  = Σ φ z⁺   over the children
@@ -22,7 +22,7 @@ def solve_U(phi: Shift, H: Screw, G: Wrench, b: Joints, tree: Tree) -> Joints:
     return tip_to_base(step, Wrench.zeros(b[0]), (phi, H, G, b), tree)[1]
 
 
-def solve_UT(phi: Shift, H: Screw, G: Wrench, e: Joints, tree: Tree) -> Joints:
+def solve_UT(phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree) -> Columns:
     """x with Uᵀ x = e.
 
     a⁺ = φ* a_parent
@@ -39,7 +39,7 @@ def solve_UT(phi: Shift, H: Screw, G: Wrench, e: Joints, tree: Tree) -> Joints:
     return base_to_tip(step, Twist.zeros(e[0]), (phi, H, G, e), tree)
 
 
-def times_U(phi: Shift, H: Screw, G: Wrench, e: Joints, tree: Tree) -> Joints:
+def times_U(phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree) -> Columns:
     """b = U e = (1 + H φ K) e: `solve_U` turned round.
 
     z  = Σ φ z⁺   over the children
@@ -54,7 +54,7 @@ def times_U(phi: Shift, H: Screw, G: Wrench, e: Joints, tree: Tree) -> Joints:
     return tip_to_base(step, Wrench.zeros(e[0]), (phi, H, G, e), tree)[1]
 
 
-def times_UT(phi: Shift, H: Screw, G: Wrench, x: Joints, tree: Tree) -> Joints:
+def times_UT(phi: Shift, H: Screw, G: Wrench, x: Columns, tree: Tree) -> Columns:
     """e = Uᵀ x: `solve_UT` turned round.
 
     a⁺ = φ* a_parent

@@ -114,6 +114,19 @@ class Oracle:
         q, v = self.configuration(q), self.velocity(qd)
         return self.matrix(pin.computeCoriolisMatrix(self.pin, self.data, q, v))
 
+    def inverse_dynamics_derivatives(self, q, qd, qdd):
+        q, v, a = self.configuration(q), self.velocity(qd), self.velocity(qdd)
+        dq, dv, M = pin.computeRNEADerivatives(self.pin, self.data, q, v, a)
+        M = np.triu(M) + np.triu(M, 1).T
+        return self.matrix(dq), self.matrix(dv), self.matrix(M)
+
+    def forward_dynamics_derivatives(self, q, qd, tau):
+        q, v, t = self.configuration(q), self.velocity(qd), self.velocity(tau)
+        pin.computeABADerivatives(self.pin, self.data, q, v, t)
+        d = self.data
+        inverse = np.triu(d.Minv) + np.triu(d.Minv, 1).T
+        return tuple(map(self.matrix, (d.ddq_dq, d.ddq_dv, inverse)))
+
     def forward_kinematics(self, q):
         pin.forwardKinematics(self.pin, self.data, self.configuration(q))
         return np.array([self.data.oMi[j].homogeneous for j in self.joints])
