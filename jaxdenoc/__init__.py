@@ -16,6 +16,10 @@ from .derivatives import christoffel_symbols as christoffel_symbols
 from .derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
 from .derivatives import globally_diagonalizable as globally_diagonalizable
 from .derivatives import inverse_dynamics_derivatives as inverse_dynamics_derivatives
+from .derivatives import inverse_dynamics_hessian as inverse_dynamics_hessian
+from .derivatives import (
+    inverse_dynamics_hessian_product as inverse_dynamics_hessian_product,
+)
 from .derivatives import jacobian_derivatives as jacobian_derivatives
 from .derivatives import jacobian_rate as jacobian_rate
 from .derivatives import kinetic_energy_regressor as kinetic_energy_regressor

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.tree as jt
+from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
@@ -64,7 +65,7 @@ def _run(*args, pair, split):
 @_linear_p.def_abstract_eval
 def _shapes(*args, pair, split):
     out = jax.eval_shape(partial(_run, pair=pair, split=split), *args)
-    return [jax.core.ShapedArray(x.shape, x.dtype) for x in out]
+    return [ShapedArray(x.shape, x.dtype) for x in out]
 
 
 def _jvp(primals, tangents, *, pair, split):
@@ -105,7 +106,7 @@ def _batch(args, axes, *, pair, split):
     ]
     residuals = front[:split]
     vector = [
-        jnp.broadcast_to(x, (size, *x.shape)) if d is None else x
+        jnp.broadcast_to(x, (size, *jnp.shape(x))) if d is None else x
         for x, d in zip(front[split:], axes[split:], strict=True)
     ]
     which = [None if d is None else 0 for d in axes[:split]]

@@ -1,4 +1,4 @@
-"""Which arguments a derivative is taken along: those whose tangent is not known zero."""
+"""Along which arguments a derivative is taken: those whose tangent may not be zero."""
 
 from typing import Any, NamedTuple
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from math import prod
-from typing import TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from ._moves import moving
 
-F = TypeVar("F", bound=Callable)
 TILE = 128  # robots; 64 to 256 were equally fast
 TRIED = ("0.10.",)  # releases of jaxlib
 ENABLED = version("jaxlib").startswith(TRIED) and (
@@ -54,8 +53,8 @@ IN_A_PIECE = frozenset(
 
 
 def in_tiles(
-    function: F, finish: Callable | None = None, like: Callable | None = None
-) -> F:
+    function: Callable, finish: Callable | None = None, like: Callable | None = None
+) -> Callable[..., Any]:
     """`function`, whose `vmap` goes tile by tile on a CPU.
 
     With `finish` it is `finish(function(...))`, where `finish` takes arrays that may
@@ -72,7 +71,7 @@ def in_tiles(
         return lanes(*args) if ENABLED else single(*args)
 
     whole.defjvp(partial(_jvp, like or single), symbolic_zeros=True)
-    return whole  # type: ignore[return-value]
+    return whole
 
 
 def _then(function, finish):

@@ -17,3 +17,7 @@ from ._mass_matrix import mass_matrix_sensitivity as mass_matrix_sensitivity
 from ._regressor import kinetic_energy_regressor as kinetic_energy_regressor
 from ._regressor import potential_energy_regressor as potential_energy_regressor
 from ._regressor import regressor as regressor
+from ._second_order import inverse_dynamics_hessian as inverse_dynamics_hessian
+from ._second_order import (
+    inverse_dynamics_hessian_product as inverse_dynamics_hessian_product,
+)

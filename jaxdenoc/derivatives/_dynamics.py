@@ -98,22 +98,18 @@ def _forward_rows(model, q, qd, tau, fext):
 
 
 def _forward_tables(of_rows):
-    (rows, *rest), (*factors, D, G) = of_rows
+    (rows, *rest), factors = of_rows
     slopes = _tables(rows, *rest)[:2]
+    phi, H, D, G = jax.tree.map(lambda x: x[:, None], factors)  # for all columns
 
-    *factors, G = jax.tree.map(lambda x: x[:, None], (*factors, G))
-
-    def solve(X):  # ℳ⁻¹ X, Saha's three steps for all columns side by side
-        e = solve_U(*factors, G, X, rows.tree)
-        return solve_UT(*factors, G, e / D[:, None], rows.tree)
+    def solve(X):  # ℳ⁻¹ X, Saha's three steps
+        e = solve_U(phi, H, G, X, rows.tree)
+        return solve_UT(phi, H, G, e / D, rows.tree)
 
     one = jnp.eye(len(D), dtype=D.dtype)
-    one = one.reshape(one.shape + (1,) * (D.ndim - 1)) * jnp.ones_like(D)[:, None]
-    inverse = solve(one)
-    if len(D) < LONG:
-        slopes = _product(inverse, slopes)
-    else:
-        slopes = jax.tree.map(solve, slopes)
+    inverse = solve(one.reshape(one.shape + (1,) * (D.ndim - 2)) * jnp.ones_like(D))
+    short = len(D) < LONG
+    slopes = _product(inverse, slopes) if short else jax.tree.map(solve, slopes)
     dq, dqd = jax.tree.map(lambda X: _in_order(rows, -X), slopes)
     return dq, dqd, _in_order(rows, inverse)
 

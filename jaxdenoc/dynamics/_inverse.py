@@ -4,6 +4,7 @@ from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
+import jax.tree as jt
 
 from .._jit import jitted
 from .._linear import Pair, linear
@@ -110,9 +111,9 @@ def _adjoint(moves: Moves, at, mu: Joints) -> list:
     model, held, *_ = at
 
     def arguments(leaves):
-        model, *state = moves.put(at, leaves)
+        model, q, qd, qdd, fext = moves.put(at, leaves)
         model = on_manifold(model)
-        return given(model, *state, held), at_joints(model, *state[1:3])
+        return given(model, q, qd, qdd, fext, held), at_joints(model, qd, qdd)
 
     here, rates = posture(model, held), model.rows.from_velocities(mu)
     return gradient_of_work(model, here, arguments, moves.of(at), rates)
@@ -124,3 +125,11 @@ def gradient_of_work(model, here, arguments, leaves, e, G=None) -> list:
     (rows, _), back = jax.vjp(arguments, leaves)
     of_rows, mu = work_gradient(model, here, rows, e, G)
     return back((of_rows, model.rows.to_velocities(mu)))[0]
+
+
+def state_gradient(model, q, qd, qdd, fext, mu) -> list:
+    """The gradient of μᵀτ with respect to q, θ̇ and θ̈."""
+    at = model, q, qd, qdd, fext
+    still = jt.map(lambda _: False, at)
+    which = jt.leaves((still[0], True, True, True, still[4]))
+    return _adjoint(Moves(jt.structure(at), tuple(which)), at, mu)
