@@ -32,14 +32,14 @@ class Pair(NamedTuple):
     transpose: Callable[[Any, Any], Any]
 
 
-def linear(pair: Pair, residuals: PyTree, vector: PyTree) -> PyTree:
-    """`pair.apply(residuals, vector)`, of which reverse mode is `pair.transpose`."""
+def linear(pair: Pair, residuals: PyTree, vector: PyTree, like: PyTree) -> PyTree:
+    """`pair.apply(residuals, vector)`, of which reverse mode is `pair.transpose`.
+
+    What comes out has the structure, shapes and types of `like`.
+    """
     residuals, outer = jt.flatten(residuals)
     vector, inner = jt.flatten(vector)
-    shapes = jax.eval_shape(
-        pair.apply, jt.unflatten(outer, residuals), jt.unflatten(inner, vector)
-    )
-    structure = jt.structure(shapes)
+    like, structure = jt.flatten(like)
 
     def flat(function, into):
         def call(residuals, vector):
@@ -49,8 +49,14 @@ def linear(pair: Pair, residuals: PyTree, vector: PyTree) -> PyTree:
         return call
 
     plain = Pair(flat(pair.apply, inner), flat(pair.transpose, structure))
-    out = _linear_p.bind(*residuals, *vector, pair=plain, split=len(residuals))
+    shapes = tuple(_shape(x) for x in like), tuple(_shape(x) for x in vector)
+    args = *residuals, *vector
+    out = _linear_p.bind(*args, pair=plain, split=len(residuals), shapes=shapes)
     return jt.unflatten(structure, out)
+
+
+def _shape(x) -> ShapedArray:
+    return ShapedArray(jnp.shape(x), jnp.result_type(x))
 
 
 _linear_p = Primitive("linear")
@@ -58,24 +64,23 @@ _linear_p.multiple_results = True
 
 
 @_linear_p.def_impl
-def _run(*args, pair, split):
+def _run(*args, pair, split, shapes):
     return pair.apply(list(args[:split]), list(args[split:]))
 
 
 @_linear_p.def_abstract_eval
-def _shapes(*args, pair, split):
-    out = jax.eval_shape(partial(_run, pair=pair, split=split), *args)
-    return [ShapedArray(x.shape, x.dtype) for x in out]
+def _shapes(*args, pair, split, shapes):
+    return list(shapes[0])
 
 
-def _jvp(primals, tangents, *, pair, split):
+def _jvp(primals, tangents, *, pair, split, shapes):
     """A ẋ, and what a change of A does to x, by whatever rule `apply` itself has."""
     residuals, vector = primals[:split], primals[split:]
-    out = _linear_p.bind(*primals, pair=pair, split=split)
+    bind = partial(_linear_p.bind, pair=pair, split=split, shapes=shapes)
     slopes = []
     if any(type(t) is not ad.Zero for t in tangents[split:]):
         along = [ad.instantiate_zeros(t) for t in tangents[split:]]
-        slopes.append(_linear_p.bind(*residuals, *along, pair=pair, split=split))
+        slopes.append(bind(*residuals, *along))
     moving = [k for k in range(split) if type(tangents[k]) is not ad.Zero]
     if moving:
 
@@ -87,31 +92,35 @@ def _jvp(primals, tangents, *, pair, split):
 
         here, turns = (tuple(x[k] for k in moving) for x in (primals, tangents))
         slopes.append(jax.jvp(at, here, turns)[1])
-    return out, [sum(parts[1:], parts[0]) for parts in zip(*slopes, strict=True)]
+    total = [sum(parts[1:], parts[0]) for parts in zip(*slopes, strict=True)]
+    return bind(*primals), total
 
 
-def _transpose(cotangents, *args, pair, split):
+def _transpose(cotangents, *args, pair, split, shapes):
     residuals = args[:split]
     cotangents = [ad.instantiate_zeros(c) for c in cotangents]
-    back = Pair(pair.transpose, pair.apply)
-    out = _linear_p.bind(*residuals, *cotangents, pair=back, split=split)
-    return [None] * split + out
+    turned = {"pair": Pair(*pair[::-1]), "split": split, "shapes": shapes[::-1]}
+    return [None] * split + _linear_p.bind(*residuals, *cotangents, **turned)
 
 
-def _batch(args, axes, *, pair, split):
+def _batch(args, axes, *, pair, split, shapes):
+    """`vmap` of both maps; a vector that is the same for all is repeated."""
     size = next(x.shape[d] for x, d in zip(args, axes, strict=True) if d is not None)
     front = [
         x if d is None else jnp.moveaxis(x, d, 0)
         for x, d in zip(args, axes, strict=True)
     ]
-    residuals = front[:split]
     vector = [
         jnp.broadcast_to(x, (size, *jnp.shape(x))) if d is None else x
         for x, d in zip(front[split:], axes[split:], strict=True)
     ]
     which = [None if d is None else 0 for d in axes[:split]]
     many = Pair(*(jax.vmap(f, (which, 0)) for f in pair))
-    out = _linear_p.bind(*residuals, *vector, pair=many, split=split)
+    wide = tuple(
+        tuple(ShapedArray((size, *x.shape), x.dtype) for x in side) for side in shapes
+    )
+    args = *front[:split], *vector
+    out = _linear_p.bind(*args, pair=many, split=split, shapes=wide)
     return out, [0] * len(out)
 
 

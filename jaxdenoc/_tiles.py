@@ -18,7 +18,7 @@ with the environment variable JAXDENOC_TILES=0, `vmap` is the plain one.
 import os
 from collections.abc import Callable
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from math import prod
 from typing import Any
@@ -149,34 +149,42 @@ def _one_piece(function, *args):
     and takes a piece with a single large result for one that runs on several threads.
     """
     leaves, structure = jt.flatten(args)
-    kinds = {x.dtype: None for x in leaves}
+    shapes = tuple((x.shape, x.dtype) for x in leaves)
+    kinds = dict.fromkeys(kind for _, kind in shapes)
     packed = [
-        jnp.concatenate([x.reshape(-1) for x in leaves if x.dtype == kind])
+        jnp.concatenate([jnp.reshape(x, -1) for x in leaves if x.dtype == kind])
         for kind in kinds
     ]
-
-    def unpacked(*packed):
-        rest = dict(zip(kinds, packed, strict=True))
-        here = []
-        for x in leaves:
-            k = prod(x.shape)
-            here.append(rest[x.dtype][:k].reshape(x.shape))
-            rest[x.dtype] = rest[x.dtype][k:]
-        return function(*jt.unflatten(structure, here)), [x[:1] for x in packed]
-
-    program, out = jax.make_jaxpr(unpacked, return_shape=True)(*packed)
-    run = jaxpr_as_fun(program)
+    traced = _unpacked(function, structure, shapes).trace(*packed)
+    run = jaxpr_as_fun(traced.jaxpr)
 
     def piece(*packed):
         tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
         result = set_xla_metadata(jax.jit(run)(*packed), **tags)
         return lax.optimization_barrier(result)  # or what is not needed is left out
 
-    if _primitives(program.jaxpr) <= IN_A_PIECE:
+    if _primitives(traced.jaxpr.jaxpr) <= IN_A_PIECE:
         result = lax.platform_dependent(*packed, cpu=piece, default=run)
     else:
         result = run(*packed)
-    return jt.unflatten(jt.structure(out), result)[0]
+    return jt.unflatten(jt.structure(traced.out_info), result)[0]
+
+
+@lru_cache(maxsize=256)
+def _unpacked(function, structure, shapes):
+    """`function` of packed arguments. Kept, so that JAX need not trace it again."""
+
+    def unpacked(*packed):
+        kinds = dict.fromkeys(kind for _, kind in shapes)
+        rest = dict(zip(kinds, packed, strict=True))
+        here = []
+        for shape, kind in shapes:
+            k = prod(shape)
+            here.append(rest[kind][:k].reshape(shape))
+            rest[kind] = rest[kind][k:]
+        return function(*jt.unflatten(structure, here)), [x[:1] for x in packed]
+
+    return jax.jit(unpacked)
 
 
 def _primitives(jaxpr: Jaxpr) -> set[str]:

@@ -33,7 +33,8 @@ def minus_cos(x):
 @minus_cos.defjvp
 def _rule(at, along):
     (x,), (dx,) = at, along
-    return minus_cos(x), linear(PAIR, {"angle": x}, [dx])["y"]
+    y = minus_cos(x)
+    return y, linear(PAIR, {"angle": x}, [dx], like={"y": y})["y"]
 
 
 AT = jnp.linspace(-2, 2, 5)

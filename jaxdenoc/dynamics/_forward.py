@@ -88,7 +88,7 @@ def _rule(at, tangents):
     """
     moves, slopes = moving(at, tangents)
     qdd = _closed(*at)
-    return qdd, linear(_derivative(moves), (at, qdd), slopes)
+    return qdd, linear(_derivative(moves), (at, qdd), slopes, like=qdd)
 
 
 _closed.defjvp(_rule, symbolic_zeros=True)

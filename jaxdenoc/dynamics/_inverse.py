@@ -88,7 +88,8 @@ def _closed(model, q, qd, qdd, fext) -> Joints:
 def _rule(at, tangents):
     """Forward mode is that of the sweeps, reverse mode the gradient of virtual work."""
     moves, slopes = moving(at, tangents)
-    return _closed(*at), linear(_derivative(moves), at, slopes)
+    tau = _closed(*at)
+    return tau, linear(_derivative(moves), at, slopes, like=tau)
 
 
 _closed.defjvp(_rule, symbolic_zeros=True)

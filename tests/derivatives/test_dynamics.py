@@ -11,7 +11,7 @@ import jaxdenoc as jd
 from jaxdenoc.derivatives import _dynamics
 
 from ..support.oracle import Oracle, error, robot_file
-from ..support.robots import ALL, state
+from ..support.robots import ALL, forest, state
 
 ROBOTS = {
     "panda": ("panda_description/urdf/panda.urdf", False),
@@ -78,9 +78,7 @@ def test_real_robots(name):
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.2, 10.1, on trees of 1 to 40 links and every joint kind")
 def test_random_trees():
-    """Forty trees of their own shapes as one model with forty roots, and one by one."""
-    from ..support.robots import forest
-
+    """Twenty trees as one model with twenty roots, each beside a model of its own."""
     sizes = np.random.default_rng(0).permutation(np.r_[1:41:2]).tolist()
     model, trees = forest(0, sizes)
     q, qd, x = state(model)
