@@ -67,7 +67,7 @@ def rigid(model):
 @pytest.mark.filterwarnings("ignore::jaxdenoc.ModelWarning")
 @pytest.mark.parametrize("name", ROBOTS)
 def test_real_robots(name, monkeypatch):
-    """With a fixed base, trees link by link, which compiles faster; else by branches."""
+    """Free trees branch by branch, fixed ones link by link, which compiles faster."""
     path, floating = ROBOTS[name]
     if name.endswith("_fixed"):
         monkeypatch.setattr("jaxdenoc.recursion._branches.MOST_GROUPS", 0)
