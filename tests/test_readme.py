@@ -11,7 +11,7 @@ import pytest
 def test_snippets():
     text = (Path(__file__).parents[1] / "README.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     names = {}
     for snippet in snippets:
         exec(snippet, names)
@@ -21,4 +21,7 @@ def test_snippets():
     jd, arm, stop = names["jd"], names["model"], names["stop"]
     energies = [jd.kinetic_energy(arm, stop.q[k], stop.qd[k]) for k in (0, -1)]
     np.testing.assert_allclose(energies[1], energies[0] * np.exp(-2), rtol=1e-5)
+    np.testing.assert_allclose(names["dqdd_dq"], names["jacobian"], atol=1e-8)
+    np.testing.assert_allclose(names["same"], names["jacobian"][0], atol=1e-8)
+    assert names["Y"].shape == (6, 60)
     assert names["arms"].mass.shape == (64, 2)

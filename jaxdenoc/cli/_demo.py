@@ -101,7 +101,10 @@ def check_all(model: Model, out: Path | None, console: Console) -> int:
 
     tasks: list[tuple[str, Callable[[], Result]]] = [
         *((check.title, partial(identity, check)) for check in CHECKS),
-        ("jax.jacfwd is the central difference", partial(gradient, model, states)),
+        (
+            "Jacobian and gradient are central differences",
+            partial(gradient, model, states),
+        ),
         (f"a vmapped batch of {BATCH} is right", partial(throughput, model, BATCH)),
         ("energy is kept in free fall, 0.5 s", lambda: energy_kept(model, fall())),
     ]

@@ -18,7 +18,7 @@ def test_demo_checks_and_draws(tmp_path, capsys):
     for check in CHECKS:
         assert f"✓ {check.title}" in printed
     assert "✗" not in printed
-    assert "✓ jax.jacfwd is the central difference" in printed
+    assert "✓ Jacobian and gradient are central differences" in printed
     assert "✓ a vmapped batch of 4096" in printed
     assert "evaluations per second" in printed
     assert "✓ energy is kept in free fall" in printed

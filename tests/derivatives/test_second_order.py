@@ -11,17 +11,11 @@ import jaxdenoc as jd
 from ..support.oracle import error
 from ..support.robots import state, tree
 
-ROBOTS = {
-    "chain": lambda: tree(5, (-1, 0, 1, 2)),
-    "free": lambda: tree(7, (-1, 0), floating_base=True),
-}
-
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.1: λᵀ ∂²τ against nested plain autodiff")
-@pytest.mark.parametrize("name", ROBOTS)
-def test_against_nested_autodiff(name, link_by_link):
-    model = ROBOTS[name]()
+def test_against_nested_autodiff(link_by_link):
+    model = tree(7, (-1, 0), floating_base=True)
     x = jnp.linspace(0.1, 0.4, model.nv)
     where = lambda m: (m.armature, m.damping, m.friction)  # noqa: E731
     model = eqx.tree_at(where, model, (x, 2 * x, x + 1))
@@ -55,7 +49,7 @@ def test_against_nested_autodiff(name, link_by_link):
 
 
 def test_a_batch_of_hessians():
-    model = ROBOTS["chain"]()
+    model = tree(5, (-1, 0, 1, 2))
     states = [state(model, k) for k in range(3)]
     q, qd, qdd = (jnp.stack(x) for x in zip(*states, strict=True))
     hessian = jax.vmap(jd.inverse_dynamics_hessian, (None, 0, 0, 0, None))

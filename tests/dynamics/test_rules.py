@@ -55,8 +55,14 @@ def one_by_one(args):
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.1: JVP and VJP of FD by the implicit function")
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("robot", ["mixed_chain", "free_tree"])
+@pytest.mark.parametrize(
+    "robot, name",
+    [
+        ("mixed_chain", "inverse_dynamics"),
+        ("mixed_chain", "forward_dynamics"),
+        ("free_tree", "forward_dynamics"),
+    ],
+)
 def test_every_number_in_both_modes(robot, name, link_by_link):
     """Closed rules against plain forward mode, along each leaf and each argument."""
     args = arguments(with_joint_losses(ALL[robot]()))
@@ -86,7 +92,8 @@ def test_every_number_in_both_modes(robot, name, link_by_link):
 @pytest.mark.cites("MATH 10.1: second order by the rule of the solve")
 @pytest.mark.parametrize("name", [*NAMES, "solve"])
 def test_second_order(name):
-    """Along two directions, by all four orders of the modes, against plain autodiff."""
+    """Along two directions, against plain autodiff: reverse mode and both modes of it,
+    and for inverse dynamics, which the others are made of, the other two orders too."""
     model = with_joint_losses(tree(5, (-1, 0, 1)))
     at = model.mass, model.inertia, *state(model)
     u, v = (
@@ -115,7 +122,7 @@ def test_second_order(name):
 
     with jd.autodiff_rules("plain"):
         want = jax.jit(forward(forward(f, u), v))(*at)
-    for inner in (forward, reverse):
+    for inner in (reverse, forward) if name == "inverse_dynamics" else (reverse,):
         for outer in (forward, reverse):
             found = jax.jit(outer(inner(f, u), v))(*at)
             np.testing.assert_allclose(found, want, rtol=1e-11)
@@ -135,31 +142,46 @@ def states(model):
     }
 
 
+def at_random(args):
+    """A direction in which everything moves, rotations and axes along themselves."""
+    keys = iter(jax.random.split(jax.random.key(6), len(jax.tree.leaves(args))))
+    model, *rest = jax.tree.map(lambda x: jax.random.normal(next(keys), x.shape), args)
+    return jax.jvp(on_manifold, (args[0],), (model,))[1], *rest
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_finite_everywhere_and_nowhere_forgotten(name):
+def test_finite_and_right_everywhere_and_nowhere_forgotten(name, link_by_link):
     """Every number of the model and of the state: a finite slope, and some slope.
 
     Among the robots is one whose axes are all parallel and stretched out, and one with
-    the identity for a quaternion; friction is taken at zero velocity.
+    the identity for a quaternion; friction is taken at zero velocity. Plain forward
+    mode is the witness that the slopes are right.
     """
-    seen = set()
-    names = set()
+    names, seen = set(), set()
+    loss = weighted(name)
     for model in (
         with_joint_losses(jd.robots.rod_chain(3)),
         with_joint_losses(tree(4, (-1, 0, 1))),
         with_joint_losses(ALL["free_tree"]()),
     ):
-        gradient = jax.jit(jax.grad(weighted(name), (0, 1, 2, 3, 4)))
-        fext = jnp.zeros((model.n_links, 6))
-        for case, args in states(model).items():
-            found = gradient(model, *args, fext)
+        gradient = jax.jit(jax.grad(loss, (0, 1, 2, 3, 4)))
+        plain = jax.jit(lambda at, along: jax.jvp(loss, at, along)[1])
+        for case, here in states(model).items():
+            args = model, *here, jnp.zeros((model.n_links, 6))
+            found = gradient(*args)
             for path, slope in jax.tree_util.tree_leaves_with_path(found):
                 where = jax.tree_util.keystr(path)
                 assert np.isfinite(slope).all(), (case, where)
                 names.add(where)
                 if np.any(slope != 0):
                     seen.add(where)
+            along = at_random(args)
+            terms = jax.tree.leaves(jax.tree.map(jnp.multiply, found, along))
+            with jd.autodiff_rules("plain"):
+                want = plain(args, along)
+            scale = sum(jnp.sum(jnp.abs(x)) for x in terms)
+            assert abs(sum(map(jnp.sum, terms)) - want) < 1e-11 * scale, case
     forgotten = {s for s in names - seen if not any(a in s for a in APART)}
     assert not forgotten
 
