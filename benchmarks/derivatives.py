@@ -27,17 +27,13 @@ import jax.numpy as jnp
 import numpy as np
 import pinocchio as pin
 from rich.console import Console
-from rich.table import Table
+from throughput import arm, in_pinocchio, show  # beside this script
 
 jax.config.update("jax_enable_x64", True)
 
 import jaxdenoc as jd  # noqa: E402
 
 CORES = os.cpu_count() or 1
-
-
-def arm(n=7):
-    return jd.robots.random_chain(jax.random.key(7), n, kinds=("revolute",))
 
 
 def states(n, batch):
@@ -104,21 +100,6 @@ def compiled(f, rules, *args):
     start = perf_counter()
     program = lowered.compile()
     return program, perf_counter() - start
-
-
-def in_pinocchio(model):
-    """The same arm in Pinocchio, joint by joint."""
-    other = pin.Model()
-    for i in range(model.n_links):
-        place = pin.SE3(
-            np.array(model.placement.rotation[i]),
-            np.array(model.placement.translation[i]),
-        )
-        joint = pin.JointModelRevoluteUnaligned(np.array(model.axis[i]))
-        j = other.addJoint(i, joint, place, model.joint_names[i])
-        body = float(model.mass[i]), np.array(model.com[i]), np.array(model.inertia[i])
-        other.appendBodyToJoint(j, pin.Inertia(*body), pin.SE3.Identity())
-    return other
 
 
 def _loop(other, q, v, tau):
@@ -221,15 +202,6 @@ def compile_times(lengths=(7, 100)):
             seconds.append(compiled(f, rules, arm(n), *states(n, 256))[1])
         rows.append({"n": n, "compile s": float(np.median(seconds))})
     return rows
-
-
-def show(console, title, rows):
-    table = Table(title=title)
-    for key in rows[0]:
-        table.add_column(key, justify="left" if key == "function" else "right")
-    for row in rows:
-        table.add_row(*(v if isinstance(v, str) else f"{v:.4g}" for v in row.values()))
-    console.print(table)
 
 
 def main(argv=None):

@@ -148,7 +148,9 @@ def show(console, title, rows):
             key, justify="left" if key in ("function", "peer") else "right"
         )
     for row in rows:
-        table.add_row(*(v if isinstance(v, str) else f"{v:.3g}" for v in row.values()))
+        table.add_row(
+            *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
+        )
     console.print(table)
 
 
