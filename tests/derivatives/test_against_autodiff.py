@@ -174,8 +174,9 @@ PROGRAMS = (
 )
 
 
-def residuals(*args):
-    for program in PROGRAMS:
+def residuals(shape, *args):
+    # the dynamics of larger trees: `test_dynamics.py`, against Pinocchio
+    for program in PROGRAMS[1:] if shape == "tree of 12" else PROGRAMS:
         for name, (a, b, scale) in program(*args).items():
             yield name, float(np.abs(np.subtract(a, b)).max() / scale)
 
@@ -191,7 +192,7 @@ def test_closed_forms(dtype, shape, draws, record_property, link_by_link):
     def on_any_robot(seed):
         model = tree(seed, SHAPES[shape])
         args = jax.tree.map(lambda x: x.astype(dtype), (model, *state(model, seed)))
-        for name, found in residuals(*args):
+        for name, found in residuals(shape, *args):
             worst[name] = max(worst.get(name, 0.0), found)
             assert found < TOLERANCE[dtype], name
 
