@@ -2,12 +2,14 @@
 
     import jaxdenoc as jd
 
-Functions take one robot and one state; a batch is `jax.vmap`.
+Functions take one robot and one state; a batch is `jax.vmap`, or `jd.batched` where
+speed on a CPU or on several devices matters.
 """
 
 from . import control as control
 from . import robots as robots
 from . import viz as viz
+from ._batched import batched as batched
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
 from ._rules import autodiff_rules as autodiff_rules
@@ -84,6 +86,7 @@ from .operators import SpatialOperators as SpatialOperators
 from .operators import spatial_operator_rates as spatial_operator_rates
 from .operators import spatial_operators as spatial_operators
 from .simulate import Trajectory as Trajectory
+from .simulate import rollout as rollout
 from .simulate import simulate as simulate
 
 __version__ = "0.1.0"

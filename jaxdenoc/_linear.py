@@ -20,9 +20,11 @@ import jax
 import jax.numpy as jnp
 import jax.tree as jt
 from jax.core import ShapedArray
-from jax.extend.core import Primitive
+from jax.extend.core import Jaxpr, Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
+
+from ._within import in_piece, within_piece
 
 
 class Pair(NamedTuple):
@@ -41,17 +43,20 @@ def linear(pair: Pair, residuals: PyTree, vector: PyTree, like: PyTree) -> PyTre
     vector, inner = jt.flatten(vector)
     like, structure = jt.flatten(like)
 
+    inside = within_piece()
+
     def flat(function, into):
-        def call(residuals, vector):
+        def call(residuals, vector):  # later on, so in the context of now
             back = jt.unflatten(into, vector)
-            return jt.leaves(function(jt.unflatten(outer, residuals), back))
+            with in_piece(inside):
+                return jt.leaves(function(jt.unflatten(outer, residuals), back))
 
         return call
 
     plain = Pair(flat(pair.apply, inner), flat(pair.transpose, structure))
     shapes = tuple(_shape(x) for x in like), tuple(_shape(x) for x in vector)
     args = *residuals, *vector
-    out = _linear_p.bind(*args, pair=plain, split=len(residuals), shapes=shapes)
+    out = linear_p.bind(*args, pair=plain, split=len(residuals), shapes=shapes)
     return jt.unflatten(structure, out)
 
 
@@ -59,16 +64,22 @@ def _shape(x) -> ShapedArray:
     return ShapedArray(jnp.shape(x), jnp.result_type(x))
 
 
-_linear_p = Primitive("linear")
-_linear_p.multiple_results = True
+linear_p = Primitive("linear")
+linear_p.multiple_results = True
 
 
-@_linear_p.def_impl
+@linear_p.def_impl
 def _run(*args, pair, split, shapes):
     return pair.apply(list(args[:split]), list(args[split:]))
 
 
-@_linear_p.def_abstract_eval
+def program(equation) -> Jaxpr:
+    """What an equation with a linear map in it runs."""
+    run = partial(_run, **equation.params)
+    return jax.make_jaxpr(run)(*(v.aval for v in equation.invars)).jaxpr
+
+
+@linear_p.def_abstract_eval
 def _shapes(*args, pair, split, shapes):
     return list(shapes[0])
 
@@ -76,7 +87,7 @@ def _shapes(*args, pair, split, shapes):
 def _jvp(primals, tangents, *, pair, split, shapes):
     """A ẋ, and what a change of A does to x, by whatever rule `apply` itself has."""
     residuals, vector = primals[:split], primals[split:]
-    bind = partial(_linear_p.bind, pair=pair, split=split, shapes=shapes)
+    bind = partial(linear_p.bind, pair=pair, split=split, shapes=shapes)
     slopes = []
     if any(type(t) is not ad.Zero for t in tangents[split:]):
         along = [ad.instantiate_zeros(t) for t in tangents[split:]]
@@ -100,7 +111,7 @@ def _transpose(cotangents, *args, pair, split, shapes):
     residuals = args[:split]
     cotangents = [ad.instantiate_zeros(c) for c in cotangents]
     turned = {"pair": Pair(*pair[::-1]), "split": split, "shapes": shapes[::-1]}
-    return [None] * split + _linear_p.bind(*residuals, *cotangents, **turned)
+    return [None] * split + linear_p.bind(*residuals, *cotangents, **turned)
 
 
 def _batch(args, axes, *, pair, split, shapes):
@@ -120,11 +131,11 @@ def _batch(args, axes, *, pair, split, shapes):
         tuple(ShapedArray((size, *x.shape), x.dtype) for x in side) for side in shapes
     )
     args = *front[:split], *vector
-    out = _linear_p.bind(*args, pair=many, split=split, shapes=wide)
+    out = linear_p.bind(*args, pair=many, split=split, shapes=wide)
     return out, [0] * len(out)
 
 
-ad.primitive_jvps[_linear_p] = _jvp
-ad.primitive_transposes[_linear_p] = _transpose
-batching.primitive_batchers[_linear_p] = _batch
-mlir.register_lowering(_linear_p, mlir.lower_fun(_run, multiple_results=True))
+ad.primitive_jvps[linear_p] = _jvp
+ad.primitive_transposes[linear_p] = _transpose
+batching.primitive_batchers[linear_p] = _batch
+mlir.register_lowering(linear_p, mlir.lower_fun(_run, multiple_results=True))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxdenoc as jd
-from jaxdenoc import _tiles
+from jaxdenoc import _pieces
 from jaxdenoc._tiles import TILE, in_tiles, no_tiles
 
 from .support.robots import ALL
@@ -111,7 +111,7 @@ def test_the_tiles_can_be_left_out():
         program = str(jax.make_jaxpr(batch)(MODEL, x, y))
         assert "platform_index" not in program
         found = batch(MODEL, x, y)
-    if _tiles.ENABLED:
+    if _pieces.ENABLED:
         assert "platform_index" in str(jax.make_jaxpr(batch)(MODEL, x, y))
     same(found, jax.vmap(plain, (None, 0, 0))(MODEL, x, y))
 

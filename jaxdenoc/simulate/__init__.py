@@ -1,4 +1,5 @@
 """Motions in time."""
 
+from ._rollout import rollout as rollout
 from ._simulate import simulate as simulate
 from ._trajectory import Trajectory as Trajectory

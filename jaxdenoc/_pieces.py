@@ -1,0 +1,118 @@
+"""A program as one compiled piece of code, instead of the many kernels XLA makes of it.
+
+XLA runs a scan over links on a CPU as thousands of small kernels. For a tile of robots
+that fits the cache, launching them is most of the cost; a call that carries two of
+XLA's own attributes is compiled as one function, loops and all. The attributes are not
+documented, so they are set on the CPU only, for the releases of jaxlib that were tried,
+and for programs of operations that are known to compile that way; anything else runs as
+usual, which the log of this library says at debug level.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.tree as jt
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+
+from ._linear import linear_p, program
+from ._within import in_piece, within_piece
+
+TRIED = ("0.10.",)  # releases of jaxlib
+ENABLED = version("jaxlib").startswith(TRIED) and (
+    os.environ.get("JAXDENOC_TILES", "1") != "0"
+)
+log = logging.getLogger("jaxdenoc")
+
+# What XLA can compile into one piece, of what this library uses. Not among them:
+# scatter, matrix products, factorisations.
+IN_A_PIECE = frozenset(
+    """
+    abs add add_any and atan2 broadcast_in_dim clamp concatenate convert_element_type
+    copy cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota
+    is_finite le log log1p logistic lt max min mul ne neg not or pad pow reduce_max
+    reduce_min reduce_sum reshape rev round rsqrt select_n sign sin slice sqrt square
+    squeeze stack stop_gradient sub tanh transpose unstack xor
+    """.split()  # noqa: SIM905
+)
+
+
+def one_piece(function: Callable, *args) -> Any:
+    """`function(*args)`, compiled as one piece of code where that can be.
+
+    The arguments go in as one array for each type, and the first number of each comes
+    out again: XLA ends the process if a piece has a parameter that nothing in it reads,
+    and takes a piece with a single large result for one that runs on several threads.
+    """
+    if within_piece():
+        return function(*args)
+    leaves, structure = jt.flatten(args)
+    shapes = tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves)
+    kinds = dict.fromkeys(kind for _, kind in shapes)
+    packed = [
+        jnp.concatenate([jnp.reshape(x, -1) for x in leaves if x.dtype == kind])
+        for kind in kinds
+    ]
+    traced = _unpacked(function, structure, shapes).trace(*packed)
+    strange = primitives(traced.jaxpr.jaxpr) - IN_A_PIECE
+    if strange:
+        log.debug("not in one piece, because of %s", ", ".join(sorted(strange)))
+        return function(*args)
+    run = jaxpr_as_fun(traced.jaxpr)
+
+    def piece(*packed):
+        tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
+        result = set_xla_metadata(jax.jit(run)(*packed), **tags)
+        return lax.optimization_barrier(result)  # or what is not needed is left out
+
+    result = lax.platform_dependent(*packed, cpu=piece, default=run)
+    return jt.unflatten(jt.structure(traced.out_info), result)[0]
+
+
+@lru_cache(maxsize=256)
+def _unpacked(function, structure, shapes):
+    """`function` of packed arguments. Kept, so that JAX need not trace it again."""
+
+    def unpacked(*packed):
+        kinds = dict.fromkeys(kind for _, kind in shapes)
+        rest = dict(zip(kinds, packed, strict=True))
+        here = []
+        for shape, kind in shapes:
+            k = prod(shape)
+            here.append(rest[kind][:k].reshape(shape))
+            rest[kind] = rest[kind][k:]
+        with in_piece(True):
+            out = function(*jt.unflatten(structure, here))
+        return out, [x[:1] for x in packed]
+
+    return jax.jit(unpacked)
+
+
+def primitives(jaxpr: Jaxpr) -> set[str]:
+    """The names of all operations in a program, those of its loops included."""
+    names = set()
+    for equation in jaxpr.eqns:
+        inner = _programs(equation)
+        names |= (
+            set().union(*map(primitives, inner)) if inner else {equation.primitive.name}
+        )
+    return names
+
+
+def _programs(equation) -> list[Jaxpr]:
+    """The programs that an operation runs: the body of a loop, the function called."""
+    if equation.primitive is linear_p:
+        return [program(equation)]
+    return [
+        p.jaxpr if isinstance(p, ClosedJaxpr) else p
+        for p in equation.params.values()
+        if isinstance(p, ClosedJaxpr | Jaxpr)
+    ]
