@@ -136,7 +136,12 @@ def cut(rows: PyTree, size: int, tile: int, share: int = 1) -> PyTree:
 
 def joined(tiles: PyTree, size: int) -> PyTree:
     """The rows of tiles again, without those that were filled in."""
-    return jt.map(lambda y: y.reshape(-1, *y.shape[2:])[:size], tiles)
+
+    def rows(y):
+        count, tile, *shape = y.shape
+        return y.reshape(count * tile, *shape)[:size]
+
+    return jt.map(rows, tiles)
 
 
 def _jvp(function, primals, tangents):

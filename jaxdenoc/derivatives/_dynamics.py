@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree
 
 from .._jit import jitted
 from .._tiles import in_tiles
 from .._types import Columns, Joints, Position, Spatial, Square
 from ..dynamics import check_state
+from ..dynamics._pairs import Table, in_order
 from ..dynamics._state import resistance
 from ..model import Model, Rows
 from ..recursion import (
@@ -27,7 +28,6 @@ from ..recursion import (
 )
 from ..spatial import Wrench
 
-Table = Float[Array, "v v *lanes"]
 LONG = 48  # rows; from there on ℳ⁻¹ X by sweeps for each column is less than a product
 
 
@@ -76,7 +76,7 @@ def _at_joints(model, qd) -> tuple[Joints, Joints]:
 
 def _inverse_tables(of_rows):
     rows, *rest = of_rows
-    return tuple(_in_order(rows, x) for x in _tables(rows, *rest))
+    return tuple(in_order(rows, x) for x in _tables(rows, *rest))
 
 
 _inverse = in_tiles(_inverse_rows, finish=_inverse_tables)
@@ -110,8 +110,8 @@ def _forward_tables(of_rows):
     inverse = solve(one.reshape(one.shape + (1,) * (D.ndim - 2)) * jnp.ones_like(D))
     short = len(D) < LONG
     slopes = _product(inverse, slopes) if short else jax.tree.map(solve, slopes)
-    dq, dqd = jax.tree.map(lambda X: _in_order(rows, -X), slopes)
-    return dq, dqd, _in_order(rows, inverse)
+    dq, dqd = jax.tree.map(lambda X: in_order(rows, -X), slopes)
+    return dq, dqd, in_order(rows, inverse)
 
 
 _forward = in_tiles(_forward_rows, finish=_forward_tables)
@@ -180,9 +180,3 @@ def _product(A: Table, Xs: tuple[Table, ...]) -> tuple[Table, ...]:
         ]
 
     return lax.map(row, A)
-
-
-def _in_order(rows: Rows, X: Table) -> Table:
-    """From row order to that of `qd`, both ways."""
-    X = jnp.swapaxes(rows.to_velocities(X), 0, 1)
-    return jnp.swapaxes(rows.to_velocities(X), 0, 1)

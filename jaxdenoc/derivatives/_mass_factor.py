@@ -6,7 +6,13 @@ import jax.numpy as jnp
 from .._jit import jitted
 from .._types import Joints, Position, Square
 from ..dynamics import check_state, factorize
-from ..dynamics._pairs import ancestors, to_common_point, twists_there
+from ..dynamics._pairs import (
+    ancestors,
+    in_order,
+    strictly,
+    to_common_point,
+    twists_there,
+)
 from ..model import Model
 from ..recursion import (
     Posture,
@@ -37,8 +43,7 @@ def mass_factor_rate(model: Model, q: Position, qd: Joints) -> Square:
     S, Sd = twists_there(there, now.here.H), twists_there(there, now.Hd)
     above = ancestors(rows.tree, S, there.wrench(now.Fd))
     above = above + ancestors(rows.tree, Sd, there.wrench(now.F))
-    rate = jnp.triu(above, 1) + jnp.diag(now.own)
-    return rows.to_velocities(rows.to_velocities(rate).T).T
+    return in_order(rows, strictly(above) + jnp.diag(now.own))
 
 
 @jitted()

@@ -1,8 +1,10 @@
 """The matrix C of C θ̇, in the two forms that matter."""
 
+from functools import partial
 from typing import Literal
 
 from .._jit import jitted
+from .._tiles import in_tiles
 from .._types import Joints, Position, Square
 from ..model import Model, Tree
 from ..recursion import (
@@ -15,7 +17,14 @@ from ..recursion import (
     twists,
 )
 from ..spatial import Shift, Twist, Wrench, skew, skew_times
-from ._pairs import ancestors, descendants, to_common_point, twists_there
+from ._pairs import (
+    Table,
+    ancestors,
+    descendants,
+    in_order,
+    to_common_point,
+    twists_there,
+)
 from ._state import check_state
 
 
@@ -35,28 +44,39 @@ def coriolis_matrix(
 
         C_ij = H_i* ( B̃_x H_j + M̃_x Ḣ_j ) ,   Ḣ_j = V_j × H_j
     """
-    if form not in ("christoffel", "saha"):
+    if form not in _IN_TILES:
         raise ValueError(f"form is '{form}'; it can be 'christoffel' or 'saha'.")
     check_state(model, q=q, qd=qd)
-    rows = model.rows
-    tree = rows.tree
-    here = posture(model, q)
-    H = here.H
-    V = twists(here.phi, H, rows.from_velocities(qd), tree)
-    V = rows.from_links(
-        rows.to_links(V)
-    )  # the axes of one joint all move with its link
-    _, Mc = composite_inertias(here.phi, bodies(model).inertia(here.R), tree)
-    Bc = composite_rates(here.phi, momentum_rates(model, here, V, form), tree)
-    Hd = V.cross(H.twist)
+    return _IN_TILES[form](model, q, qd)
 
-    there = to_common_point(here)
-    S, Sd = twists_there(there, H), twists_there(there, Hd)
-    outer_j = ancestors(tree, S, there.wrench(Bc @ H + Mc @ Hd))
-    outer_i = descendants(tree, there.wrench(Mc @ H), Sd)
-    turning = Bc.transposed(H)
-    outer_i = outer_i + descendants(tree, Wrench(turning, turning * 0), S)
-    return rows.to_velocities(rows.to_velocities(outer_j + outer_i).T).T
+
+def _of_rows(form: str, model, q, qd):
+    """H, Ḣ, and the wrenches B̃ H + M̃ Ḣ and M̃ H, about one point, and B̃ᵀ H."""
+    rows = model.rows
+    here = posture(model, q)
+    V = twists(here.phi, here.H, rows.from_velocities(qd), here.tree)
+    V = rows.from_links(rows.to_links(V))  # all axes of a joint move with its link
+    _, Mc = composite_inertias(here.phi, bodies(model).inertia(here.R), here.tree)
+    Bc = composite_rates(here.phi, momentum_rates(model, here, V, form), here.tree)
+    H, there = here.H, to_common_point(here)
+    Hd = V.cross(H.twist)
+    of_i = twists_there(there, H), there.wrench(Bc @ H + Mc @ Hd)
+    of_j = twists_there(there, Hd), there.wrench(Mc @ H), Bc.transposed(H)
+    return rows, of_i, of_j
+
+
+def _table(of_rows) -> Table:
+    rows, (S, F), (Sd, MH, turning) = of_rows
+    outer_j = ancestors(rows.tree, S, F)
+    outer_i = descendants(rows.tree, MH, Sd)
+    outer_i = outer_i + descendants(rows.tree, Wrench(turning, turning * 0), S)
+    return in_order(rows, outer_j + outer_i)
+
+
+_IN_TILES = {
+    form: in_tiles(partial(_of_rows, form), finish=_table)
+    for form in ("christoffel", "saha")
+}
 
 
 def momentum_rates(model: Model, here: Posture, V: Twist, form: str) -> MomentumRate:

@@ -24,7 +24,7 @@ from ..recursion import (
     twists,
 )
 from ..spatial import RigidInertia, Vec3, Wrench, skew
-from ._pairs import ancestors, to_common_point, twists_there
+from ._pairs import ancestors, in_order, strictly, to_common_point, twists_there
 from ._state import check_state
 
 
@@ -54,9 +54,8 @@ class Factors(eqx.Module):
         """U_ji = H_j φ(j, i) G_i for j between i and the base; dense, to look at."""
         there = to_common_point(self.here)
         S, G = twists_there(there, self.here.H), there.wrench(self.gains)
-        above = jnp.triu(ancestors(self.rows.tree, S, G), 1)
-        U = above + jnp.eye(len(self.pivots), dtype=self.pivots.dtype)
-        return self.rows.to_velocities(self.rows.to_velocities(U).T).T
+        above = strictly(ancestors(self.rows.tree, S, G))
+        return in_order(self.rows, above + jnp.eye(len(above), dtype=above.dtype))
 
     @property
     @jitted()

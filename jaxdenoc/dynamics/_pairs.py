@@ -3,14 +3,18 @@
 Entry (j, i) of the mass matrix, of U and of the Coriolis matrix is a product of a
 six-vector of row j and one of row i, where j lies between i and the base. Taken about
 one point for the whole robot, the origin of link 0, every entry is a plain product.
+The six-vectors may have the lanes of a batch behind their rows; so has the matrix then.
 """
 
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
 
-from .._types import Square
-from ..model import Tree
+from ..model import Rows, Tree
 from ..recursion import Posture
 from ..spatial import Screw, Shift, Twist, Vec3, Wrench
+
+Table = Float[Array, "v v *lanes"]
 
 
 def to_common_point(here: Posture) -> Shift:
@@ -23,7 +27,7 @@ def twists_there(shift: Shift, S: Twist | Screw) -> Twist:
     return Twist(S.w, S.v - S.w.cross(shift.l))
 
 
-def ancestors(tree: Tree, S: Twist, f: Wrench) -> Square:
+def ancestors(tree: Tree, S: Twist, f: Wrench) -> Table:
     """`[j, i] = S_j · f_i` where j is i or between i and the base; zero elsewhere."""
 
     def column(a):
@@ -35,9 +39,24 @@ def ancestors(tree: Tree, S: Twist, f: Wrench) -> Square:
     def dot(a: Vec3, b: Vec3):
         return column(a.x) * row(b.x) + column(a.y) * row(b.y) + column(a.z) * row(b.z)
 
-    return jnp.where(tree.ancestry, dot(S.w, f.n) + dot(S.v, f.f), 0.0)
+    return where(tree.ancestry, dot(S.w, f.n) + dot(S.v, f.f))
 
 
-def descendants(tree: Tree, f: Wrench, S: Twist) -> Square:
+def descendants(tree: Tree, f: Wrench, S: Twist) -> Table:
     """`[i, j] = f_i · S_j` where j lies strictly between i and the base."""
-    return jnp.tril(ancestors(tree, S, f).T, -1)
+    return strictly(jnp.swapaxes(ancestors(tree, S, f), 0, 1))
+
+
+def strictly(X: Table) -> Table:
+    """X without its diagonal."""
+    return where(~np.eye(len(X), dtype=bool), X)
+
+
+def where(mask: np.ndarray, X: Table) -> Table:
+    return jnp.where(mask.reshape(*mask.shape, *(1,) * (X.ndim - 2)), X, 0)
+
+
+def in_order(rows: Rows, X: Table) -> Table:
+    """From row order to that of `qd`, both ways."""
+    X = jnp.swapaxes(rows.to_velocities(X), 0, 1)
+    return jnp.swapaxes(rows.to_velocities(X), 0, 1)
