@@ -108,9 +108,14 @@ def _axes(in_axes, args) -> list[int | None]:
 
 
 def _size(leaves, axes) -> int:
-    sizes = {
-        jnp.shape(x)[a] for x, a in zip(leaves, axes, strict=True) if a is not None
-    }
+    sizes = set()
+    for x, a in zip(leaves, axes, strict=True):
+        shape = jnp.shape(x)
+        if a is None:
+            continue
+        if not -len(shape) <= a < len(shape):
+            raise ValueError(f"in_axes maps axis {a} of an array of shape {shape}.")
+        sizes.add(shape[a])
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._take import take
 from ._tree import Tree
 
 DEGREES = {"revolute": 1, "continuous": 1, "prismatic": 1, "helical": 1, "free": 6}
@@ -37,10 +38,10 @@ class Rows(eqx.Module):
         return len(self.link) == len(self.body)
 
     def from_velocities(self, x: Array) -> Array:
-        return x if self.are_links else x[np.array(self.velocity)]
+        return x if self.are_links else take(x, self.velocity)
 
     def to_velocities(self, x: Array) -> Array:
-        return x if self.are_links else x[np.argsort(self.velocity)]
+        return x if self.are_links else take(x, np.argsort(self.velocity))
 
     def from_links(self, x: PyTree) -> PyTree:
         """What belongs to a link, given to each of its joint's rows."""
@@ -62,7 +63,7 @@ class Rows(eqx.Module):
 
 
 def _take(x: PyTree, rows: tuple[int, ...]) -> PyTree:
-    return jax.tree.map(lambda a: a[np.array(rows)], x)
+    return jax.tree.map(lambda a: take(a, rows), x)
 
 
 @cache

@@ -2,12 +2,16 @@
 
 A branch is a run of links without a fork: link after link, each the only child of the
 one before. Within a branch a sweep is a `lax.scan`. Branches of one length that hang
-equally deep depend on none of each other, so they go side by side, as extra lanes of
-one scan; what remains at the forks is a few additions.
+equally deep depend on none of each other, so they go side by side in one scan; what
+remains at the forks is a few additions.
 
-Each group of branches is a loop of its own to compile. A tree that is mostly forks has
-many, so beyond `MOST_GROUPS` one loop takes the links one by one instead and finds
-every link's parent by its number: dearer to run, cheap to compile at any size.
+Side by side means that a step of the scan does every branch's step, one after the
+other: that keeps a batch of robots in the lanes, but is a program as long as there are
+branches. Beyond `MOST_BRANCHES` those of a group are extra lanes of one step instead,
+shorter to compile and slower for a batch. A tree that is mostly forks has many groups,
+each a loop of its own to compile, so beyond `MOST_GROUPS` one loop takes the links one
+by one and finds every link's parent by its number: dearest to run, cheap to compile at
+any size.
 """
 
 from collections.abc import Callable
@@ -21,6 +25,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
+from .._take import take
+
+MOST_BRANCHES = 10
 MOST_GROUPS = 8
 
 
@@ -67,58 +74,69 @@ def inward(step: Callable, zero: PyTree, links: PyTree, parent: tuple) -> tuple:
     return (_inward_by_link if many else _inward_by_branch)(step, zero, links, parent)
 
 
+def _few(parent: tuple) -> bool:
+    return sum(len(g.rows) for g in groups(parent)) <= MOST_BRANCHES
+
+
 def _outward_by_branch(step, root, links, parent):
     ends: dict[int, PyTree] = {-1: root}  # x at the last link of every branch so far
-    results = []
+    results: dict[int, PyTree] = {}  # y of every branch, by its first link
+    few = _few(parent)
     for group in groups(parent):
-        start = _stack([ends[p] for p in group.roots])
-        last, y = _side_by_side(step, start, _take(links, group.rows), reverse=False)
-        for k, row in enumerate(group.rows):
-            ends[row[-1]] = _one(last, k)
-        results.append(y)
-    return _in_order(results, parent)
+        starts = [ends[p] for p in group.roots]
+        found = _side_by_side(step, starts, links, group, reverse=False, few=few)
+        for row, (last, y) in found:
+            ends[row[-1]], results[row[0]] = last, y
+    return _in_order(results, groups(parent))
 
 
 def _inward_by_branch(step, zero, links, parent):
     totals: dict[int, PyTree] = {}  # Σ of the messages that have reached a link
-    results = []
+    results: dict[int, PyTree] = {}
+    few = _few(parent)
     for group in reversed(groups(parent)):
-        start = _stack([totals.get(row[-1], zero) for row in group.rows])
-        message, y = _side_by_side(step, start, _take(links, group.rows), reverse=True)
-        for k, p in enumerate(group.roots):
-            so_far, one = totals.get(p), _one(message, k)
-            totals[p] = one if so_far is None else jt.map(jnp.add, so_far, one)
-        results.append(y)
-    return totals[-1], _in_order(results[::-1], parent)
+        starts = [totals.get(row[-1], zero) for row in group.rows]
+        found = _side_by_side(step, starts, links, group, reverse=True, few=few)
+        for p, (row, (message, y)) in zip(group.roots, found, strict=True):
+            so_far, results[row[0]] = totals.get(p), y
+            totals[p] = message if so_far is None else jt.map(jnp.add, so_far, message)
+    return totals[-1], _in_order(results, groups(parent))
 
 
-def _side_by_side(step, start, links, *, reverse):
-    """Scans over the second axis, all branches (the first axis) at a time."""
-    links = jt.map(lambda a: jnp.moveaxis(a, 0, 1), links)
-    return lax.scan(jax.vmap(step), start, links, reverse=reverse)
+def _side_by_side(step, starts, links, group, *, reverse, few):
+    """Scans along all branches of a group at a time; yields (rows, (last x, y))."""
+    rows = [jt.map(lambda a: take(a, row), links) for row in group.rows]
+    scan = _one_by_one if few else _as_lanes
+    return zip(group.rows, scan(step, starts, rows, reverse), strict=True)
 
 
-def _one(x: PyTree, k: int) -> PyTree:
-    return jt.map(lambda a: a[k], x)
+def _one_by_one(step, starts, rows, reverse):
+    def steps(xs, links):
+        pairs = [step(x, link) for x, link in zip(xs, links, strict=True)]
+        return [x for x, _ in pairs], [y for _, y in pairs]
+
+    return zip(*lax.scan(steps, starts, rows, reverse=reverse), strict=True)
 
 
-def _stack(xs: list) -> PyTree:
-    return jt.map(lambda *a: jnp.stack(a), *xs)
+def _as_lanes(step, starts, rows, reverse):
+    def stack(axis):
+        return lambda *a: jnp.stack(a, axis)
+
+    starts, links = jt.map(stack(0), *starts), jt.map(stack(1), *rows)
+    last, y = lax.scan(jax.vmap(step), starts, links, reverse=reverse)
+    for k in range(len(rows)):
+        yield jt.map(lambda a: a[k], last), jt.map(lambda a: a[:, k], y)
 
 
-def _take(links: PyTree, rows: np.ndarray) -> PyTree:
-    return jt.map(lambda a: a[rows], links)
-
-
-def _in_order(results: list, parent: tuple) -> PyTree:
-    """The groups' results (length, branches, ...) as one row per link, in order."""
-    order = np.concatenate([g.rows.T.ravel() for g in groups(parent)])
-    back = np.argsort(order)
+def _in_order(results: dict, groups: tuple) -> PyTree:
+    """The branches' results as one row per link, in the order of the links."""
+    branches = sorted((row for g in groups for row in g.rows), key=lambda row: row[0])
+    back = np.argsort(np.concatenate(branches))
 
     def join(*parts):
-        return jnp.concatenate([a.reshape(-1, *a.shape[2:]) for a in parts])[back]
+        return take(jnp.concatenate(parts), back)
 
-    return jt.map(join, *results)
+    return jt.map(join, *(results[row[0]] for row in branches))
 
 
 def _outward_by_link(step, root, links, parent):

@@ -20,6 +20,7 @@ PARENTS = {
     "crossed_numbers": (-1, 0, 0, 1, 1, 2),
     "interleaved_roots": (-1, -1, 0, 1, 2, 3, 3, 2),
     "star": (-1, 0, 0, 0, 0, 0, 0),
+    "wide_star": (-1, *[0] * 14),  # more branches than a step does one by one
     "unequal_branches": (-1, 0, 1, 0, 3, 4, 2, 2, 7),
     "comb": COMB,  # a fork at every second link: more groups than go side by side
 }
