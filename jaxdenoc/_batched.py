@@ -17,16 +17,18 @@ nothing of the forward pass but the arguments. Gradients with respect to what al
 share, such as the model, are summed up tile by tile.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import jax.tree as jt
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec
+from jax.core import Tracer
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from . import _pieces
 from ._linear import Pair, linear
@@ -61,36 +63,41 @@ def batched(
     if tile is not None and tile < 1:
         raise ValueError(f"tile is {tile}; give the number of robots at a time.")
 
-    @wraps(f)
-    def call(*args):
-        here = tuple(jax.devices() if devices is None else devices)
+    def here():
+        return tuple(jax.devices() if devices is None else devices)
+
+    @jax.jit
+    def run(*args):
         leaves, structure = jt.flatten(args)
         axes = _axes(in_axes, args)
-        size = _size(leaves, axes)
-        varies = [a is not None for a in axes]
-        shared = [jnp.asarray(x) for x, v in zip(leaves, varies, strict=True) if not v]
-        rows = [
-            jnp.moveaxis(jnp.asarray(x), a, 0)
-            for x, a in zip(leaves, axes, strict=True)
-            if a is not None
-        ]
+        pairs = list(zip(leaves, axes, strict=True))
+        rows = [jnp.moveaxis(x, a, 0) for x, a in pairs if a is not None]
+        shared = [x for x, a in pairs if a is None]
 
         def one(shared, row):
             shared, row = iter(shared), iter(row)
-            back = [next(row if v else shared) for v in varies]
+            back = [next(shared if a is None else row) for a in axes]
             return f(*jt.unflatten(structure, back)), ()
 
-        _say(here)
-        return _many(one, Plan(size, tile, here))(shared, rows)[0]
+        _say(here())
+        plan = Plan(_size(leaves, axes), tile or TILE, here())
+        return _many(one, plan)(shared, rows)[0]
 
-    return jax.jit(call)
+    @wraps(f)
+    def call(*args):
+        if len(here()) > 1 and not any(isinstance(x, Tracer) for x in jt.leaves(args)):
+            args = _placed(args, _axes(in_axes, args), here())
+        return run(*args)
+
+    return call
 
 
-class Plan:
+class Plan(NamedTuple):
     """How many robots, how many at a time, and where."""
 
-    def __init__(self, size: int, tile: int | None, devices: tuple):
-        self.size, self.tile, self.devices = size, tile or TILE, devices
+    size: int
+    tile: int
+    devices: tuple
 
 
 def _axes(in_axes, args) -> list[int | None]:
@@ -121,6 +128,56 @@ def _size(leaves, axes) -> int:
     if not sizes:
         raise ValueError("in_axes maps no argument; at least one must not be None.")
     raise ValueError(f"the mapped axes have different lengths: {sorted(sizes)}.")
+
+
+def _placed(args, axes, devices):
+    """The arguments where the program wants them.
+
+    JAX would bring them there as well, but one by one and in a millisecond or two, in
+    which the program does ten thousand robots. From an array on a CPU it is quickest
+    by way of NumPy. What all robots share is sent once, and remembered while it lives.
+    """
+    leaves, structure = jt.flatten(args)
+    mesh = Mesh(np.array(devices), (AXIS,))
+    dealt = NamedSharding(mesh, PartitionSpec(AXIS))
+    count = len(devices)
+    rows = [
+        k
+        for k, (x, a) in enumerate(zip(leaves, axes, strict=True))
+        if a == 0 and len(x) % count == 0 and getattr(x, "sharding", None) != dealt
+    ]
+    for k, x in zip(
+        rows, jax.device_put([_host(leaves[k]) for k in rows], dealt), strict=True
+    ):
+        leaves[k] = x
+    for k, a in enumerate(axes):
+        if a is None:
+            leaves[k] = _remembered(leaves[k], mesh)
+    return jt.unflatten(structure, leaves)
+
+
+def _host(x):
+    on_cpu = isinstance(x, jax.Array) and x.sharding.device_set == {
+        jax.devices("cpu")[0]
+    }
+    return np.asarray(x) if on_cpu else x
+
+
+_SENT: dict[tuple, tuple] = {}
+
+
+def _remembered(x, mesh):
+    """`x` on all devices of a mesh."""
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    if not isinstance(x, jax.Array):
+        return jax.device_put(x, everywhere)
+    if x.sharding == everywhere:
+        return x
+    key = id(x), mesh
+    if key not in _SENT:
+        gone = weakref.ref(x, lambda _: _SENT.pop(key, None))
+        _SENT[key] = gone, jax.device_put(_host(x), everywhere)
+    return _SENT[key][1]
 
 
 def _say(devices):

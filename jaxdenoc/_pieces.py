@@ -56,11 +56,7 @@ def one_piece(function: Callable, *args) -> Any:
         return function(*args)
     leaves, structure = jt.flatten(args)
     shapes = tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves)
-    kinds = dict.fromkeys(kind for _, kind in shapes)
-    packed = [
-        jnp.concatenate([jnp.reshape(x, -1) for x in leaves if x.dtype == kind])
-        for kind in kinds
-    ]
+    packed = list(pack(leaves).values())
     traced = _unpacked(function, structure, shapes).trace(*packed)
     strange = primitives(traced.jaxpr.jaxpr) - IN_A_PIECE
     if strange:
@@ -82,18 +78,31 @@ def _unpacked(function, structure, shapes):
     """`function` of packed arguments. Kept, so that JAX need not trace it again."""
 
     def unpacked(*packed):
-        kinds = dict.fromkeys(kind for _, kind in shapes)
-        rest = dict(zip(kinds, packed, strict=True))
-        here = []
-        for shape, kind in shapes:
-            k = prod(shape)
-            here.append(rest[kind][:k].reshape(shape))
-            rest[kind] = rest[kind][k:]
+        kinds = dict.fromkeys(str(kind) for _, kind in shapes)
+        here = unpack(dict(zip(kinds, packed, strict=True)), shapes)
         with in_piece(True):
             out = function(*jt.unflatten(structure, here))
         return out, [x[:1] for x in packed]
 
     return jax.jit(unpacked)
+
+
+def pack(leaves: list) -> dict[str, Any]:
+    """All numbers of each type in a row."""
+    kinds: dict[str, list] = {}
+    for x in leaves:
+        kinds.setdefault(str(jnp.result_type(x)), []).append(jnp.reshape(x, -1))
+    return {kind: jnp.concatenate(parts) for kind, parts in kinds.items()}
+
+
+def unpack(packed: dict[str, Any], shapes) -> list:
+    """The arrays again, by their shapes and types."""
+    rest, leaves = dict(packed), []
+    for shape, kind in shapes:
+        kind, k = str(kind), prod(shape)
+        leaves.append(rest[kind][:k].reshape(shape))
+        rest[kind] = rest[kind][k:]
+    return leaves
 
 
 def primitives(jaxpr: Jaxpr) -> set[str]:
