@@ -26,14 +26,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pinocchio as pin
+from common import arm, show  # beside this script
 from rich.console import Console
-from throughput import arm, in_pinocchio, show  # beside this script
 
 jax.config.update("jax_enable_x64", True)
 
 import jaxdenoc as jd  # noqa: E402
 
 CORES = os.cpu_count() or 1
+
+
+def in_pinocchio(model):
+    return pin.buildModelFromXML(jd.to_urdf(model))
 
 
 def states(n, batch):

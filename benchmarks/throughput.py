@@ -1,180 +1,205 @@
-"""How many evaluations a second in a batch, beside Pinocchio's on the same cores?
+"""How many evaluations a second in a batch, beside other libraries on the same cores?
 
-`jax.jit(jax.vmap(f))` under XLA's default flags against `pin.rneaInParallel` and
-`pin.abaInParallel` with two threads, in one run, turn about, float64. Then what does
-not depend on the peer: compile time and run time per link as a chain grows.
+Inverse and forward dynamics, mass matrix, Jacobian and reverse mode of forward dynamics
+and rollouts, by `jd.batched` on one device per core and by `jax.vmap` on one, under
+XLA's default flags, beside Pinocchio, MuJoCo and whichever of MJX, Brax, JaxSim, frax
+and adam are installed (the extra `bench`).
 
-    python benchmarks/throughput.py [--batch 4096] [--repeats 100] [--json PATH]
+    python benchmarks/throughput.py                                   # a 7-link arm
+    python benchmarks/throughput.py --robots panda ur5 solo12 talos chain50 chain200
+        --batches 1 64 1024 16384 65536 --dtypes float64 float32
+        --quantities "forward dynamics" --peers pinocchio [--turns 5] [--json PATH]
 
-Needs the extra `test` (Pinocchio). Medians; compilation is timed apart. The machine is
-likely to be busy with other things, so read ratios, and run it twice.
+Medians; tracing and compilation are not in them. States lie where each library wants
+them: for ours dealt out to the devices, for Pinocchio in Fortran's order.
+`rneaInParallel` and `abaInParallel` take turns with ours in one process. The other
+peers run in a process of their own (`peers.py`), between two turns of ours; JAX peers
+at the better of XLA's default flags and those without fusion emitters. Memory is what
+XLA plans for temporaries. The machine is likely to be busy with other things, so read
+ratios, and run it twice.
 """
 
 import argparse
-import json
-import os
-import platform
+import tempfile
+from argparse import Namespace
 from pathlib import Path
-from time import perf_counter, sleep
 
+import common
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pinocchio as pin
+from common import CORES, in_type, median_times, ready
+from peers import JAX_PEERS, PEERS, best_of_flags, measure, with_pinocchio
+from peers.with_pinocchio import IN_THREADS
 from rich.console import Console
-from rich.table import Table
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_num_cpu_devices", CORES)
 
 import jaxdenoc as jd  # noqa: E402
 
-THREADS = 2
-LENGTHS = (7, 20, 200)
+STEPS, DT = 1000, 1e-3
 
 
-def arm(n=7):
-    """An arm of n revolute joints with the geometry of a random chain."""
-    return jd.robots.random_chain(jax.random.key(7), n, kinds=("revolute",))
+def vjp(model, q, qd, tau):
+    back = jax.vjp(lambda *s: jd.forward_dynamics(model, *s), q, qd, tau)[1]
+    return back(jnp.ones_like(qd))
 
 
-def in_pinocchio(model):
-    """The same arm in Pinocchio, joint by joint."""
-    other = pin.Model()
-    for i in range(model.n_links):
-        place = pin.SE3(
-            np.array(model.placement.rotation[i]),
-            np.array(model.placement.translation[i]),
+def rollout(model, q, qd, tau):
+    """The whole motion, as `mujoco.rollout` gives it, under a constant force."""
+    motion = jd.rollout(model, q, qd, jnp.broadcast_to(tau, (STEPS, model.nv)), DT)
+    return motion.q, motion.qd
+
+
+OURS = {
+    "inverse dynamics": jd.inverse_dynamics,
+    "forward dynamics": jd.forward_dynamics,
+    "mass matrix": lambda model, q, qd, x: jd.mass_matrix(model, q),
+    "FD Jacobian": jd.forward_dynamics_derivatives,
+    "FD VJP": vjp,
+    "rollout": rollout,
+}
+PEERS_OF = {
+    "inverse dynamics": tuple(PEERS),
+    "forward dynamics": tuple(PEERS),
+    "mass matrix": tuple(PEERS),
+    "FD Jacobian": ("pinocchio", "frax", "adam"),  # the others take minutes to compile
+    "FD VJP": JAX_PEERS,
+    "rollout": ("mujoco",),
+}
+AXES = (None, 0, 0, 0)
+
+
+class Case:
+    """One quantity of one robot at one batch size and precision."""
+
+    def __init__(self, name, quantity, dtype, batch, folder):
+        self.about = {"robot": name, "quantity": quantity}
+        self.about |= {"dtype": dtype, "batch": batch}
+        self.model = common.robot(name)
+        self.states = common.states(self.model, batch)
+        if quantity == "rollout":  # not so far that chaos has the last word
+            self.states = tuple(0.1 * x for x in self.states)
+        self.urdf = folder / f"{name}.urdf"
+        self.urdf.write_text(jd.to_urdf(self.model))
+        args = in_type((self.model, *self.states), dtype)
+        f = OURS[quantity]
+        batched = jd.batched(f, in_axes=AXES)
+        _, self.seconds, self.memory = common.compiled(batched, *args)
+        self.ours = ready(batched, args[0], *common.dealt(args[1:]))
+        self.file = folder / "states.npz"
+        expected = {}
+        if quantity not in ("rollout", "FD VJP") and not self.model.floating_base:
+            found = self.ours()
+            tuple_ = isinstance(found, tuple)
+            found = np.concatenate(found, -1) if tuple_ else np.array(found)
+            expected = {"expected": found}
+        q, qd, x = map(np.array, self.states)
+        np.savez(self.file, q=q, qd=qd, x=x, **expected)
+        vmapped, *_ = common.compiled(jax.vmap(f, AXES), *args)
+        self.one_core = ready(vmapped, *args)
+
+    def alone(self, turns):
+        times = median_times({"both": self.ours, "one": self.one_core}, turns)
+        batch = self.about["batch"]
+        return self.about | {
+            "batched, per second": batch / times["both"],
+            "vmap, one device": batch / times["one"],
+            "compile s": self.seconds,
+            "temporaries MB": self.memory,
+        }
+
+    def beside(self, peer, turns, limit):
+        quantity, batch = self.about["quantity"], self.about["batch"]
+        if peer == "pinocchio" and quantity in IN_THREADS and self.in_double:
+            ours, found = self._in_turns(turns)
+        else:
+            ours, found = self._between(peer, turns, limit)
+        row = self.about | {"peer": peer, "ours per second": batch / ours}
+        if "error" in found:
+            return row | {"peer per second": found["error"], "ratio": None}
+        return row | {
+            "peer per second": batch / found["seconds"],
+            "ratio": found["seconds"] / ours,
+            "difference": found.get("difference"),
+            "its compile s": found.get("compile seconds"),
+            "its MB": found.get("memory MB"),
+            "flags": found.get("flags", ""),
+        }
+
+    @property
+    def in_double(self):
+        return self.about["dtype"] == "float64"
+
+    def _in_turns(self, turns):
+        options = Namespace(
+            dtype="float64",
+            urdf=self.urdf,
+            floating=self.model.floating_base,
+            names=self.model.joint_names[int(self.model.floating_base) :],
         )
-        joint = pin.JointModelRevoluteUnaligned(np.array(model.axis[i]))
-        j = other.addJoint(i, joint, place, model.joint_names[i])
-        body = float(model.mass[i]), np.array(model.com[i]), np.array(model.inertia[i])
-        other.appendBodyToJoint(j, pin.Inertia(*body), pin.SE3.Identity())
-    return other
+        quantity = self.about["quantity"]
+        given = dict(zip(("q", "qd", "x"), map(np.array, self.states), strict=True))
+        model, way, args = with_pinocchio.prepare(quantity, given, options)
+        call, out = with_pinocchio.threads(model, quantity, args)
+        times = median_times({"ours": self.ours, "theirs": call}, turns)
+        found = way.from_peer(quantity, out.T)
+        expected = np.array(self.ours())
+        difference = np.abs(found - expected).max() / np.abs(expected).max()
+        return times["ours"], {"seconds": times["theirs"], "difference": difference}
 
-
-def median_times(calls, repeats, block=10):
-    """The median time of each call.
-
-    They take turns, so that all see the same noise, but in blocks with a pause before
-    each, in case the threads of one library still wait on the cores of the other.
-    """
-    times = {name: [] for name in calls}
-    for _ in range(max(1, repeats // block)):
-        for name, call in calls.items():
-            sleep(0.5)
-            call()
-            for _ in range(block):
-                start = perf_counter()
-                call()
-                times[name].append(perf_counter() - start)
-    return {name: float(np.median(t)) for name, t in times.items()}
-
-
-def compiled(f, *args):
-    """A compiled call, and the seconds that compiling it took."""
-    lowered = jax.jit(f).lower(*args)
-    start = perf_counter()
-    program = lowered.compile()
-    return program, perf_counter() - start
-
-
-def against_pinocchio(batch, repeats):
-    model = arm()
-    other = in_pinocchio(model)
-    pool = pin.ModelPool(other, THREADS)
-    rng = np.random.default_rng(0)
-    q, qd, x = rng.normal(size=(3, batch, model.nv))
-    theirs = [np.asfortranarray(a.T) for a in (q, qd, x)]
-    out = np.zeros((model.nv, batch), order="F")
-    ours = [model, *(jnp.asarray(a) for a in (q, qd, x))]
-    peers = {
-        "inverse dynamics": (jd.inverse_dynamics, pin.rneaInParallel, "rneaInParallel"),
-        "forward dynamics": (jd.forward_dynamics, pin.abaInParallel, "abaInParallel"),
-    }
-    rows = []
-    for name, (mine, peer, peer_name) in peers.items():
-        program, seconds = compiled(jax.vmap(mine, (None, 0, 0, 0)), *ours)
-        found = jax.block_until_ready(program(*ours))
-        peer(THREADS, pool, *theirs, out)
-        difference = float(np.abs(np.array(found).T - out).max() / np.abs(out).max())
-        times = median_times(
-            {
-                "ours": lambda p=program: jax.block_until_ready(p(*ours)),
-                "theirs": lambda f=peer: f(THREADS, pool, *theirs, out),
-            },
-            repeats,
+    def _between(self, peer, turns, limit):
+        """A peer in its own process; ours before and after it."""
+        before = median_times({"": self.ours}, turns)[""]
+        asked = best_of_flags if peer in JAX_PEERS else measure
+        found = asked(
+            peer,
+            self.about["quantity"],
+            urdf=self.urdf,
+            batch=self.about["batch"],
+            dtype="float64" if peer in ("pinocchio", "mujoco") else self.about["dtype"],
+            repeats=4 * turns,
+            states=self.file,
+            floating=self.model.floating_base,
+            steps=STEPS,
+            dt=DT,
+            seconds=limit,
         )
-        rows.append(
-            {
-                "function": name,
-                "ours per second": batch / times["ours"],
-                "peer": peer_name,
-                "peer per second": batch / times["theirs"],
-                "ratio": times["theirs"] / times["ours"],
-                "difference": difference,
-                "compile seconds": seconds,
-            }
-        )
-    return rows
-
-
-def along_n(repeats, batch=256):
-    """Compile time and run time per link of forward dynamics, n = 7, 20, 200."""
-    rows, calls = [], {}
-    for n in LENGTHS:
-        model = arm(n)
-        q, qd, tau = jnp.asarray(np.random.default_rng(n).normal(size=(3, batch, n)))
-        f = jax.vmap(jd.forward_dynamics, (None, 0, 0, 0))
-        seconds = []
-        for _ in range(3):  # nothing is cached between these
-            jax.clear_caches()
-            program, s = compiled(f, model, q, qd, tau)
-            seconds.append(s)
-        args = model, q, qd, tau
-        calls[n] = lambda p=program, a=args: jax.block_until_ready(p(*a))
-        calls[n]()
-        rows.append({"n": n, "compile seconds": float(np.median(seconds))})
-    times = median_times(calls, repeats)
-    for row in rows:
-        n = row["n"]
-        row["ns per link"] = times[n] / batch / n * 1e9
-    return rows
-
-
-def show(console, title, rows):
-    table = Table(title=title)
-    for key in rows[0]:
-        table.add_column(
-            key, justify="left" if key in ("function", "peer") else "right"
-        )
-    for row in rows:
-        table.add_row(
-            *(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
-        )
-    console.print(table)
+        after = median_times({"": self.ours}, turns)[""]
+        return float(np.median([before, after])), found
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--repeats", type=int, default=100)
+    parser.add_argument("--robots", nargs="+", default=["arm"])
+    parser.add_argument("--batches", nargs="+", type=int, default=[16384])
+    parser.add_argument("--dtypes", nargs="+", default=["float64"])
+    parser.add_argument("--quantities", nargs="+", default=list(OURS)[:5], choices=OURS)
+    parser.add_argument("--peers", nargs="*", default=["pinocchio"], choices=PEERS)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=120, help="seconds for a peer")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
-    console = Console()
-    versions = f"jax {jax.__version__}, pinocchio {pin.__version__}"
-    console.print(f"{versions}, {os.cpu_count()} cores, {platform.machine()}, float64")
-    peers = against_pinocchio(args.batch, args.repeats)
-    show(console, f"7 revolute links, batch {args.batch}, {THREADS} threads", peers)
-    lengths = along_n(args.repeats)
-    show(console, "Forward dynamics of a chain, batch 256", lengths)
-    first, middle, last = lengths
-    growth = last["compile seconds"] / first["compile seconds"]
-    per_link = last["ns per link"] / middle["ns per link"]
-    console.print(f"compile time, n = 200 over n = 7: {growth:.2f}×")
-    console.print(f"time per link, n = 200 over n = 20: {per_link:.2f}×")
-    if args.json:
-        report = {"versions": versions, "peers": peers, "lengths": lengths}
-        args.json.write_text(json.dumps(report, indent=1))
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(f"{common.about()}, {jax.device_count()} devices")
+    alone, beside = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in args.robots:
+            for quantity in args.quantities:
+                for dtype in args.dtypes:
+                    for batch in args.batches:
+                        case = Case(name, quantity, dtype, batch, Path(folder))
+                        alone.append(case.alone(args.turns))
+                        beside += [
+                            case.beside(peer, args.turns, args.limit)
+                            for peer in args.peers
+                            if peer in PEERS_OF[quantity]
+                        ]
+    common.show(console, "jaxdenoc", alone)
+    if beside:
+        common.show(console, f"beside others, {CORES} threads or processes", beside)
+    common.write(args.json, {"alone": alone, "beside": beside})
 
 
 if __name__ == "__main__":

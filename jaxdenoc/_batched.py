@@ -70,6 +70,7 @@ def batched(
     def run(*args):
         leaves, structure = jt.flatten(args)
         axes = _axes(in_axes, args)
+        plan = Plan(_size(leaves, axes), tile or TILE, here())
         pairs = list(zip(leaves, axes, strict=True))
         rows = [jnp.moveaxis(x, a, 0) for x, a in pairs if a is not None]
         shared = [x for x, a in pairs if a is None]
@@ -79,8 +80,7 @@ def batched(
             back = [next(shared if a is None else row) for a in axes]
             return f(*jt.unflatten(structure, back)), ()
 
-        _say(here())
-        plan = Plan(_size(leaves, axes), tile or TILE, here())
+        _say(plan.devices)
         return _many(one, plan)(shared, rows)[0]
 
     @wraps(f)
@@ -140,44 +140,43 @@ def _placed(args, axes, devices):
     leaves, structure = jt.flatten(args)
     mesh = Mesh(np.array(devices), (AXIS,))
     dealt = NamedSharding(mesh, PartitionSpec(AXIS))
-    count = len(devices)
-    rows = [
-        k
-        for k, (x, a) in enumerate(zip(leaves, axes, strict=True))
-        if a == 0 and len(x) % count == 0 and getattr(x, "sharding", None) != dealt
-    ]
-    for k, x in zip(
-        rows, jax.device_put([_host(leaves[k]) for k in rows], dealt), strict=True
-    ):
-        leaves[k] = x
+    rows = []
     for k, a in enumerate(axes):
         if a is None:
-            leaves[k] = _remembered(leaves[k], mesh)
+            leaves[k] = _everywhere(leaves[k], mesh)
+        elif a == 0 and len(leaves[k]) % len(devices) == 0:
+            rows += [] if _is(leaves[k], dealt) else [k]
+    sent = jax.device_put([_on_host(leaves[k]) for k in rows], dealt)
+    for k, x in zip(rows, sent, strict=True):
+        leaves[k] = x
     return jt.unflatten(structure, leaves)
 
 
-def _host(x):
-    on_cpu = isinstance(x, jax.Array) and x.sharding.device_set == {
-        jax.devices("cpu")[0]
-    }
-    return np.asarray(x) if on_cpu else x
+_SENT: dict[tuple, tuple] = {}  # (id of an array, mesh): its weak reference, the copy
 
 
-_SENT: dict[tuple, tuple] = {}
-
-
-def _remembered(x, mesh):
+def _everywhere(x, mesh):
     """`x` on all devices of a mesh."""
-    everywhere = NamedSharding(mesh, PartitionSpec())
+    copied = NamedSharding(mesh, PartitionSpec())
     if not isinstance(x, jax.Array):
-        return jax.device_put(x, everywhere)
-    if x.sharding == everywhere:
+        return jax.device_put(x, copied)
+    if _is(x, copied):
         return x
     key = id(x), mesh
     if key not in _SENT:
-        gone = weakref.ref(x, lambda _: _SENT.pop(key, None))
-        _SENT[key] = gone, jax.device_put(_host(x), everywhere)
+        alive = weakref.ref(x, lambda _: _SENT.pop(key, None))
+        _SENT[key] = alive, jax.device_put(_on_host(x), copied)
     return _SENT[key][1]
+
+
+def _is(x, there: NamedSharding) -> bool:
+    return isinstance(x, jax.Array) and x.sharding.is_equivalent_to(there, x.ndim)
+
+
+def _on_host(x):
+    first = jax.local_devices(backend="cpu")[0]
+    here = isinstance(x, jax.Array) and x.sharding.device_set == {first}
+    return np.asarray(x) if here else x
 
 
 def _say(devices):

@@ -36,7 +36,10 @@ TILE = 128  # robots; 64 to 256 were equally fast
 
 
 def in_tiles(
-    function: Callable, finish: Callable | None = None, like: Callable | None = None
+    function: Callable,
+    finish: Callable | None = None,
+    like: Callable | None = None,
+    alone: Callable | None = None,
 ) -> Callable[..., Any]:
     """`function`, whose `vmap` goes tile by tile on a CPU.
 
@@ -45,9 +48,10 @@ def in_tiles(
     arithmetic and loops with them: `vmap` moves the lanes of a table of numbers to the
     front each time that a loop makes one, and to move them back costs more than the
     table. The derivative is that of `like`, which has the same value, or else its own.
+    `alone` also has the same value, and is what runs for one robot without a batch.
     """
     single = function if finish is None else _then(function, finish)
-    lanes = _lanes(single, 1, partial(_many, function, finish))
+    lanes = _lanes(alone or single, 1, partial(_many, function, finish))
 
     @jax.custom_jvp
     def whole(*args):

@@ -1,5 +1,6 @@
 """Forward dynamics."""
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Literal
 
@@ -25,18 +26,18 @@ from ..recursion import (
 )
 from ..spatial import Wrench
 from ._inverse import (
-    at_joints,
     gradient_of_work,
     inverse_dynamics,
     joint_forces_of,
     newton_euler,
 )
 from ._mass_matrix import mass_matrix
+from ._parallel import chosen, forward_dynamics_parallel
 from ._solve import solve, three_steps
-from ._state import check_state, resistance
+from ._state import at_joints, check_state, resistance
 
 
-@jitted("method")
+@jitted("method", "refine")
 def forward_dynamics(
     model: Model,
     q: Position,
@@ -44,21 +45,30 @@ def forward_dynamics(
     tau: Joints,
     fext: Spatial | None = None,
     *,
-    method: Literal["recursive", "dense"] = "recursive",
+    method: Literal["recursive", "parallel", "dense", "auto"] = "recursive",
+    refine: int = 0,
 ) -> Joints:
     """The joint accelerations of given joint forces, θ̈ = ℳ⁻¹ (τ - C θ̇ - gravity).
 
     "recursive" is Saha's U D Uᵀ scheme in O(n), three sweeps that never form ℳ
-    [Saha 1999 §5.2; MATH 6.1]; "dense" makes ℳ and takes its Cholesky factor, O(n³).
+    [Saha 1999 §5.2; MATH 6.1]. "parallel" makes each sweep a scan of depth O(log n),
+    for one long robot on a wide machine [MATH 9]; it cannot do massless links, and
+    `refine` times it corrects θ̈ by what inverse dynamics finds wrong, which helps where
+    links differ by orders of magnitude. "dense" makes ℳ and takes its Cholesky factor,
+    O(n³). "auto" is the one of the first two that was found to be faster for a robot of
+    this length, alone or in a batch. Derivatives go by the recursion always.
     """
     check_state(model, q=q, qd=qd, tau=tau, fext=fext)
-    if method == "recursive":
-        run = _closed if closed_rules() else _in_tiles
-        return run(model, q, qd, tau, fext)
+    if refine and method != "parallel":
+        raise ValueError("refine goes with method='parallel' only.")
     if method == "dense":
         bias = inverse_dynamics(model, q, qd, jnp.zeros_like(qd), fext)
         return cho_solve(cho_factor(mass_matrix(model, q)), tau - bias)
-    raise ValueError(f"method is '{method}'; it can be 'recursive' or 'dense'.")
+    if method not in ("recursive", "parallel", "auto"):
+        names = "'recursive', 'parallel', 'dense' or 'auto'"
+        raise ValueError(f"method is '{method}'; it can be {names}.")
+    closed, plain = _way(chosen(method, "forward", model), refine)
+    return (closed if closed_rules() else plain)(model, q, qd, tau, fext)
 
 
 def _recursive(model, q, qd, tau, fext) -> Joints:
@@ -73,25 +83,34 @@ def _recursive(model, q, qd, tau, fext) -> Joints:
     return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
 
 
-_in_tiles = in_tiles(_recursive)
+@cache
+def _way(method: str, refine: int) -> tuple[Callable, Callable]:
+    """Forward dynamics with the closed rule, and without."""
+    scans = partial(forward_dynamics_parallel, refine=refine)
+    if method == "parallel":
+        run = in_tiles(scans)
+    else:
+        run = in_tiles(_recursive, alone=scans if method == "auto" else None)
+    return _with_rule(run), run
 
 
-@jax.custom_jvp
-def _closed(model, q, qd, tau, fext) -> Joints:
-    return _in_tiles(model, q, qd, tau, fext)
-
-
-def _rule(at, tangents):
+def _with_rule(run: Callable) -> Callable:
     """By the implicit function τ = ID(θ, θ̇, θ̈) [MATH 10.1].
 
     dθ̈ = ℳ⁻¹ (dτ - dID)   at constant θ̈
     """
-    moves, slopes = moving(at, tangents)
-    qdd = _closed(*at)
-    return qdd, linear(_derivative(moves), (at, qdd), slopes, like=qdd)
 
+    @jax.custom_jvp
+    def closed(model, q, qd, tau, fext) -> Joints:
+        return run(model, q, qd, tau, fext)
 
-_closed.defjvp(_rule, symbolic_zeros=True)
+    def rule(at, tangents):
+        moves, slopes = moving(at, tangents)
+        qdd = closed(*at)
+        return qdd, linear(_derivative(moves), (at, qdd), slopes, like=qdd)
+
+    closed.defjvp(rule, symbolic_zeros=True)
+    return closed
 
 
 @cache

@@ -1,6 +1,8 @@
 """Inverse dynamics, and what follows from it."""
 
+from collections.abc import Callable
 from functools import cache, partial
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -22,21 +24,33 @@ from ..recursion import (
     wrenches,
 )
 from ..spatial import Wrench
-from ._state import check_state, resistance
+from ._parallel import chosen, inverse_dynamics_parallel
+from ._state import at_joints, check_state
 
 
-@jitted()
+@jitted("method")
 def inverse_dynamics(
-    model: Model, q: Position, qd: Joints, qdd: Joints, fext: Spatial | None = None
+    model: Model,
+    q: Position,
+    qd: Joints,
+    qdd: Joints,
+    fext: Spatial | None = None,
+    *,
+    method: Literal["recursive", "parallel", "auto"] = "recursive",
 ) -> Joints:
     """The joint forces of a motion, τ = ℳ θ̈ + C θ̇ + gravity + friction, in O(n).
 
     Recursive Newton-Euler, which is Saha's RIDIM [Saha 1999 §5.1; MATH 3.1], with
     armature, damping and friction of the joints. `fext`: (n, 6) wrenches on the links,
-    body axes, about the body origin.
+    body axes, about the body origin. "parallel" has the same numbers from scans of
+    depth O(log n) [MATH 9.1]; "auto" is that for one robot so long that it was found
+    to be faster, and the recursion otherwise. Derivatives go by the recursion always.
     """
     check_state(model, q=q, qd=qd, qdd=qdd, fext=fext)
-    return joint_forces_of(model, q, qd, qdd, fext)
+    if method not in _WAYS:
+        names = ", ".join(f"'{name}'" for name in _WAYS)
+        raise ValueError(f"method is '{method}'; it can be {names}.")
+    return _by(_WAYS[chosen(method, "inverse", model)], model, q, qd, qdd, fext)
 
 
 @jitted()
@@ -55,7 +69,12 @@ def gravity_forces(model: Model, q: Position) -> Joints:
 
 def joint_forces_of(model, q, qd, qdd, fext) -> Joints:
     """Inverse dynamics, with `None` for zero, by the rules that are in force."""
-    return (_closed if closed_rules() else _in_tiles)(model, q, qd, qdd, fext)
+    return _by(_WAYS["recursive"], model, q, qd, qdd, fext)
+
+
+def _by(way, *args) -> Joints:
+    closed, plain = way
+    return (closed if closed_rules() else plain)(*args)
 
 
 def newton_euler(model, q, qd, qdd, fext) -> Joints:
@@ -72,27 +91,20 @@ def newton_euler(model, q, qd, qdd, fext) -> Joints:
     return tau + at_joints(model, qd, qdd)
 
 
-def at_joints(model, qd, qdd) -> Joints:
-    drag = resistance(model, qd)
-    return drag if qdd is None else model.armature * qdd + drag
-
-
-_in_tiles = in_tiles(newton_euler)
-
-
-@jax.custom_jvp
-def _closed(model, q, qd, qdd, fext) -> Joints:
-    return _in_tiles(model, q, qd, qdd, fext)
-
-
-def _rule(at, tangents):
+def _with_rule(run: Callable) -> Callable:
     """Forward mode is that of the sweeps, reverse mode the gradient of virtual work."""
-    moves, slopes = moving(at, tangents)
-    tau = _closed(*at)
-    return tau, linear(_derivative(moves), at, slopes, like=tau)
 
+    @jax.custom_jvp
+    def closed(model, q, qd, qdd, fext) -> Joints:
+        return run(model, q, qd, qdd, fext)
 
-_closed.defjvp(_rule, symbolic_zeros=True)
+    def rule(at, tangents):
+        moves, slopes = moving(at, tangents)
+        tau = closed(*at)
+        return tau, linear(_derivative(moves), at, slopes, like=tau)
+
+    closed.defjvp(rule, symbolic_zeros=True)
+    return closed
 
 
 @cache
@@ -134,3 +146,11 @@ def state_gradient(model, q, qd, qdd, fext, mu) -> list:
     still = jt.map(lambda _: False, at)
     which = jt.leaves((still[0], True, True, True, still[4]))
     return _adjoint(Moves(jt.structure(at), tuple(which)), at, mu)
+
+
+_RUNS = {
+    "recursive": in_tiles(newton_euler),
+    "parallel": in_tiles(inverse_dynamics_parallel),
+    "auto": in_tiles(newton_euler, alone=inverse_dynamics_parallel),
+}
+_WAYS = {name: (_with_rule(run), run) for name, run in _RUNS.items()}

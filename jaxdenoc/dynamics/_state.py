@@ -22,3 +22,9 @@ def check_state(model: Model, **arrays) -> None:
 def resistance(model: Model, qd: Joints) -> Joints:
     """Viscous damping and Coulomb friction, smoothed: d θ̇ + c tanh(θ̇ / speed)."""
     return model.damping * qd + model.friction * jnp.tanh(qd / model.friction_speed)
+
+
+def at_joints(model: Model, qd: Joints, qdd: Joints | None) -> Joints:
+    """What inverse dynamics adds at the joints: armature and resistance."""
+    drag = resistance(model, qd)
+    return drag if qdd is None else model.armature * qdd + drag

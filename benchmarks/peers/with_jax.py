@@ -1,0 +1,93 @@
+"""What all JAX peers share: from one robot's functions to a compiled batch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from . import clock
+from .names import NotOffered
+from .states import OURS
+
+
+@dataclass
+class Peer:
+    """A peer's functions of q, qd, x of one robot, its joints and its convention."""
+
+    names: tuple[str, ...]
+    inverse: Callable
+    forward: Callable
+    mass: Callable
+    twist: str = OURS
+
+
+def measure(peer, quantity, args, dtype, repeats):
+    """Numbers of one quantity, and the batch of results."""
+    import jax.numpy as jnp
+
+    args = tuple(jnp.asarray(a, dtype=dtype) for a in args)
+    kinds = {kind: _compiled(f, args) for kind, f in _functions(peer, quantity).items()}
+    kind = _fastest(kinds, args)
+    program, numbers = kinds[kind]
+    found = np.asarray(_call(program, args))
+    numbers |= clock.median(lambda: clock.timed(lambda: _call(program, args)), repeats)
+    return numbers | ({"mode": kind} if kind else {}), found
+
+
+def _fastest(kinds, args):
+    """Of several ways to the same numbers, the one that is faster here."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    rough = {
+        kind: min(clock.timed(lambda: _call(program, args)) for _ in range(3))
+        for kind, (program, _) in kinds.items()
+    }
+    return min(rough, key=rough.get)
+
+
+def _functions(peer, quantity):
+    """The function of q, qd, x and a cotangent, by the kinds worth trying."""
+    import jax
+    import jax.numpy as jnp
+
+    def jacobian(mode):
+        def f(q, qd, x, y):
+            return jnp.concatenate(mode(peer.forward, (0, 1, 2))(q, qd, x), axis=-1)
+
+        return f
+
+    def vjp(q, qd, x, y):
+        return jnp.concatenate(jax.vjp(peer.forward, q, qd, x)[1](y))
+
+    functions = {
+        "inverse dynamics": {"": lambda q, qd, x, y: peer.inverse(q, qd, x)},
+        "forward dynamics": {"": lambda q, qd, x, y: peer.forward(q, qd, x)},
+        "mass matrix": {"": lambda q, qd, x, y: peer.mass(q)},
+        "FD Jacobian": {k: jacobian(getattr(jax, k)) for k in ("jacfwd", "jacrev")},
+        "FD VJP": {"": vjp},
+    }
+    if quantity not in functions:
+        raise NotOffered(f"{quantity} is asked of mujoco only")
+    return functions[quantity]
+
+
+def _compiled(f, args):
+    import jax
+
+    start = perf_counter()
+    lowered = jax.jit(jax.vmap(f)).lower(*args)
+    middle = perf_counter()
+    program = lowered.compile()
+    numbers = {
+        "trace seconds": middle - start,
+        "compile seconds": perf_counter() - middle,
+        "memory MB": program.memory_analysis().temp_size_in_bytes / 1e6,
+    }
+    return program, numbers
+
+
+def _call(program, args):
+    import jax
+
+    return jax.block_until_ready(program(*args))
