@@ -89,16 +89,20 @@ class Case:
         _, self.seconds, self.memory = common.compiled(batched, *args)
         self.ours = ready(batched, args[0], *common.dealt(args[1:]))
         self.file = folder / "states.npz"
-        expected = {}
-        if quantity not in ("rollout", "FD VJP") and not self.model.floating_base:
-            found = self.ours()
-            tuple_ = isinstance(found, tuple)
-            found = np.concatenate(found, -1) if tuple_ else np.array(found)
-            expected = {"expected": found}
         q, qd, x = map(np.array, self.states)
-        np.savez(self.file, q=q, qd=qd, x=x, **expected)
+        np.savez(self.file, q=q, qd=qd, x=x, **self._expected())
         vmapped, *_ = common.compiled(jax.vmap(f, AXES), *args)
         self.one_core = ready(vmapped, *args)
+
+    def _expected(self):
+        """What a peer should find: one array; for a rollout, of the last q and qd."""
+        if self.model.floating_base:
+            return {}
+        found = self.ours()
+        if self.about["quantity"] == "rollout":
+            found = tuple(x[:, -1] for x in found)
+        parts = found if isinstance(found, tuple) else (found,)
+        return {"expected": np.concatenate([np.array(x) for x in parts], -1)}
 
     def alone(self, turns):
         times = median_times({"both": self.ours, "one": self.one_core}, turns)

@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from .. import __version__
-from . import _demo
+from . import _bench, _demo
 
-COMMANDS = {module.NAME: module for module in (_demo,)}
+COMMANDS = {module.NAME: module for module in (_demo, _bench)}
 
 
 class Parser(argparse.ArgumentParser):
