@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import jax.tree as jt
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ._linear import linear_p, program
 from ._within import in_piece, within_piece
@@ -57,20 +57,19 @@ def one_piece(function: Callable, *args) -> Any:
     leaves, structure = jt.flatten(args)
     shapes = tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves)
     packed = list(pack(leaves).values())
-    traced = _unpacked(function, structure, shapes).trace(*packed)
+    run = _unpacked(function, structure, shapes)
+    traced = run.trace(*packed)
     strange = primitives(traced.jaxpr.jaxpr) - IN_A_PIECE
     if strange:
         log.debug("not in one piece, because of %s", ", ".join(sorted(strange)))
         return function(*args)
-    run = jaxpr_as_fun(traced.jaxpr)
 
     def piece(*packed):
         tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
-        result = set_xla_metadata(jax.jit(run)(*packed), **tags)
+        result = set_xla_metadata(run(*packed), **tags)  # not traced again
         return lax.optimization_barrier(result)  # or what is not needed is left out
 
-    result = lax.platform_dependent(*packed, cpu=piece, default=run)
-    return jt.unflatten(jt.structure(traced.out_info), result)[0]
+    return lax.platform_dependent(*packed, cpu=piece, default=run)[0]
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ import pytest
 def test_snippets():
     text = (Path(__file__).parents[1] / "README.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 4
+    assert len(snippets) == 5
     names = {}
     for snippet in snippets:
         exec(snippet, names)
@@ -24,4 +24,5 @@ def test_snippets():
     np.testing.assert_allclose(names["dqdd_dq"], names["jacobian"], atol=1e-8)
     np.testing.assert_allclose(names["same"], names["jacobian"][0], atol=1e-8)
     assert names["Y"].shape == (6, 60)
+    assert names["motions"].q.shape == (256, 21, 6)
     assert names["arms"].mass.shape == (64, 2)

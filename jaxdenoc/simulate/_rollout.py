@@ -26,7 +26,7 @@ def rollout(
     model: Model,
     q0: Position,
     qd0: Joints,
-    tau: Float[Array, "steps v"] | Torque,
+    tau: Float[Array, "steps forces"] | Torque,
     dt: float | Scalar,
     *,
     integrator: Literal["semi_implicit", "rk4"] = "semi_implicit",

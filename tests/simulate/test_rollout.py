@@ -101,8 +101,8 @@ def test_batch_and_gradient(arm):
 
 def test_refused(arm):
     q, qd = start(arm)
-    with pytest.raises(jd.ModelError, match=r"tau has shape \(2,\).*nv = 2"):
-        jd.rollout(arm, q, qd, jnp.zeros(2), H)
+    with pytest.raises(jd.ModelError, match=r"tau has shape \(4, 3\).*nv = 2"):
+        jd.rollout(arm, q, qd, jnp.zeros((4, 3)), H)
     with pytest.raises(ValueError, match="number of steps"):
         jd.rollout(arm, q, qd, damped, H)
     with pytest.raises(ValueError, match="has 3 rows, but steps is 4"):
