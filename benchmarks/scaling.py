@@ -1,8 +1,10 @@
 """Does the cost grow in proportion to the links, and to the batch?
 
-Time of `jd.batched` on all cores, of random revolute chains of 20 to 200 links and of
-batches of 1024 to 65536 seven-link arms; the power laws fitted through all points. An
-exponent of 1 is what O(n) promises.
+Random revolute chains of 20 to 200 links, and batches of 1024 to 65536 seven-link arms,
+by `jax.vmap` on one device and by `jd.batched` on one for each core; the power laws
+fitted through all points. An exponent of 1 is what O(n) promises; to call a program on
+several devices takes a few tenths of a millisecond whatever the batch, which makes that
+of `batched` smaller.
 
     python benchmarks/scaling.py [--turns 3] [--dtype float64] [--json PATH]
 
@@ -10,6 +12,7 @@ Medians in turns, compilation apart, and shown: it should not grow with the link
 """
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import common
@@ -28,27 +31,39 @@ FUNCTIONS = {
 }
 LINKS = (20, 40, 60, 100, 140, 200)
 BATCHES = (1024, 4096, 16384, 65536)
+LAWS = (
+    ("links", 0, [(n, 1024) for n in LINKS]),
+    ("batch", 1, [(7, b) for b in BATCHES]),
+)
 
 
-def cases(function, sizes, dtype):
+WAYS = {
+    "vmap": lambda f: jax.jit(jax.vmap(f, (None, 0, 0, 0))),
+    "batched": lambda f: jd.batched(f, in_axes=(None, 0, 0, 0)),
+}
+
+
+def cases(way, function, sizes, dtype):
     """A call for every (links, batch), and the seconds that compiling took."""
     calls, seconds = {}, {}
     for n, batch in sizes:
         model = common.in_type(common.arm(n), dtype)
         state = common.states(common.arm(n), batch, dtype)
-        f = jd.batched(FUNCTIONS[function], in_axes=(None, 0, 0, 0))
+        f = WAYS[way](FUNCTIONS[function])
         _, seconds[n, batch], _ = common.compiled(f, model, *state)
-        calls[n, batch] = ready(f, model, *common.dealt(state))
+        state = common.dealt(state) if way == "batched" else state
+        calls[n, batch] = ready(f, model, *state)
     return calls, seconds
 
 
-def along(function, sizes, which, dtype, turns):
+def along(way, function, sizes, which, dtype, turns):
     """Rows of a table, and the exponent of size number `which`."""
-    calls, seconds = cases(function, sizes, dtype)
+    calls, seconds = cases(way, function, sizes, dtype)
     times = median_times(calls, turns)
     rows = [
         {
             "function": function,
+            "way": way,
             "links": n,
             "batch": batch,
             "ms": 1e3 * times[n, batch],
@@ -70,14 +85,11 @@ def main(argv=None):
     console = Console()
     console.print(f"{common.about()}, {jax.device_count()} devices, {args.dtype}")
     rows, fits = [], []
-    for function in FUNCTIONS:
-        for name, which, sizes in (
-            ("links", 0, [(n, 1024) for n in LINKS]),
-            ("batch", 1, [(7, b) for b in BATCHES]),
-        ):
-            more, fit = along(function, sizes, which, args.dtype, args.turns)
-            rows += more
-            fits.append({"function": function, "grows with": name, "exponent": fit})
+    for way, function, (name, which, sizes) in product(WAYS, FUNCTIONS, LAWS):
+        more, fit = along(way, function, sizes, which, args.dtype, args.turns)
+        rows += more
+        law = {"function": function, "way": way, "grows with": name}
+        fits.append(law | {"exponent": fit})
     common.show(console, "time of a batch", rows)
     common.show(console, "fitted power laws, time ~ sizeᵏ", fits)
     common.write(args.json, {"times": rows, "exponents": fits})

@@ -19,7 +19,7 @@ share, such as the model, are summed up tile by tile.
 
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any, NamedTuple
 
 import jax
@@ -138,34 +138,44 @@ def _placed(args, axes, devices):
     by way of NumPy. What all robots share is sent once, and remembered while it lives.
     """
     leaves, structure = jt.flatten(args)
-    mesh = Mesh(np.array(devices), (AXIS,))
-    dealt = NamedSharding(mesh, PartitionSpec(AXIS))
+    dealt, copied = _shardings(devices)
     rows = []
     for k, a in enumerate(axes):
         if a is None:
-            leaves[k] = _everywhere(leaves[k], mesh)
+            leaves[k] = _everywhere(leaves[k], copied)
         elif a == 0 and len(leaves[k]) % len(devices) == 0:
             rows += [] if _is(leaves[k], dealt) else [k]
-    sent = jax.device_put([_on_host(leaves[k]) for k in rows], dealt)
-    for k, x in zip(rows, sent, strict=True):
-        leaves[k] = x
+    if rows:
+        sent = jax.device_put([_on_host(leaves[k]) for k in rows], dealt)
+        for k, x in zip(rows, sent, strict=True):
+            leaves[k] = x
     return jt.unflatten(structure, leaves)
 
 
-_SENT: dict[tuple, tuple] = {}  # (id of an array, mesh): its weak reference, the copy
+@cache
+def _shardings(devices: tuple) -> tuple[NamedSharding, NamedSharding]:
+    """Dealt out along the first axis, and the same for all."""
+    mesh = Mesh(np.array(devices), (AXIS,))
+    return (
+        NamedSharding(mesh, PartitionSpec(AXIS)),
+        NamedSharding(mesh, PartitionSpec()),
+    )
 
 
-def _everywhere(x, mesh):
-    """`x` on all devices of a mesh."""
-    copied = NamedSharding(mesh, PartitionSpec())
+_SENT: dict[tuple, tuple] = {}  # ids of array and sharding: weak reference, the copy
+
+
+def _everywhere(x, copied: NamedSharding):
+    """`x` on all devices."""
+    key = id(x), id(copied)
+    if key in _SENT:
+        return _SENT[key][1]
     if not isinstance(x, jax.Array):
         return jax.device_put(x, copied)
     if _is(x, copied):
         return x
-    key = id(x), mesh
-    if key not in _SENT:
-        alive = weakref.ref(x, lambda _: _SENT.pop(key, None))
-        _SENT[key] = alive, jax.device_put(_on_host(x), copied)
+    alive = weakref.ref(x, lambda _: _SENT.pop(key, None))
+    _SENT[key] = alive, jax.device_put(_on_host(x), copied)
     return _SENT[key][1]
 
 
