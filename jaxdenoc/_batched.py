@@ -123,10 +123,12 @@ def _size(leaves, axes) -> int:
         if not -len(shape) <= a < len(shape):
             raise ValueError(f"in_axes maps axis {a} of an array of shape {shape}.")
         sizes.add(shape[a])
-    if len(sizes) == 1:
-        return sizes.pop()
     if not sizes:
         raise ValueError("in_axes maps no argument; at least one must not be None.")
+    if sizes == {0}:
+        raise ValueError("the batch is empty: the mapped axes have length 0.")
+    if len(sizes) == 1:
+        return sizes.pop()
     raise ValueError(f"the mapped axes have different lengths: {sorted(sizes)}.")
 
 
@@ -143,13 +145,18 @@ def _placed(args, axes, devices):
     for k, a in enumerate(axes):
         if a is None:
             leaves[k] = _everywhere(leaves[k], copied)
-        elif a == 0 and len(leaves[k]) % len(devices) == 0:
-            rows += [] if _is(leaves[k], dealt) else [k]
+        elif _divides(leaves[k], a, len(devices)) and not _is(leaves[k], dealt):
+            rows.append(k)
     if rows:
         sent = jax.device_put([_on_host(leaves[k]) for k in rows], dealt)
         for k, x in zip(rows, sent, strict=True):
             leaves[k] = x
     return jt.unflatten(structure, leaves)
+
+
+def _divides(x, axis: int, count: int) -> bool:
+    shape = jnp.shape(x)
+    return axis == 0 and len(shape) > 0 and shape[0] % count == 0
 
 
 @cache

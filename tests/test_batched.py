@@ -164,6 +164,13 @@ def test_refused(arm, in_axes, match):
         jd.batched(jd.forward_dynamics, in_axes=in_axes)(arm, *states(arm, 4))
 
 
+def test_no_batch_is_refused():
+    with pytest.raises(ValueError, match="batch is empty"):
+        jd.batched(jnp.sin)(jnp.zeros((0, 3)))
+    with pytest.raises(ValueError, match="axis 0 of an array of shape"):
+        jd.batched(jnp.sin)(jnp.array(1.0))
+
+
 def test_tile_is_refused():
     with pytest.raises(ValueError, match="tile is 0"):
         jd.batched(jnp.sin, tile=0)
@@ -175,8 +182,11 @@ def test_says_why_it_falls_back(arm, caplog, monkeypatch):
         assert "not in one piece, because of" in caplog.text
         caplog.clear()
         monkeypatch.setattr(_pieces, "ENABLED", False)
-        jd.batched(jnp.sin)(jnp.arange(3.0))
+        plain = jd.batched(jnp.sin)
+        np.testing.assert_allclose(plain(jnp.arange(3.0)), jnp.sin(jnp.arange(3.0)))
         assert "ordinary programs" in caplog.text
+        program = jax.jit(plain).lower(jnp.arange(3.0)).as_text()
+        assert "xla_cpu_small_call" not in program
 
 
 MANY_DEVICES = """
