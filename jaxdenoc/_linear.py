@@ -24,6 +24,7 @@ from jax.extend.core import Jaxpr, Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
+from ._moves import moving
 from ._within import in_piece, within_piece
 
 
@@ -58,6 +59,27 @@ def linear(pair: Pair, residuals: PyTree, vector: PyTree, like: PyTree) -> PyTre
     args = *residuals, *vector
     out = linear_p.bind(*args, pair=plain, split=len(residuals), shapes=shapes)
     return jt.unflatten(structure, out)
+
+
+def with_rule(
+    run: Callable, derivative: Callable, keep: Callable = lambda at, out: at
+) -> Callable:
+    """`run`, differentiated by `derivative(moves)`, the pair of its linear maps.
+
+    Their residuals are what `keep(arguments, result)` says.
+    """
+
+    @jax.custom_jvp
+    def closed(*args):
+        return run(*args)
+
+    def rule(at, tangents):
+        moves, slopes = moving(at, tangents)
+        out = closed(*at)
+        return out, linear(derivative(moves), keep(at, out), slopes, like=out)
+
+    closed.defjvp(rule, symbolic_zeros=True)
+    return closed
 
 
 def _shape(x) -> ShapedArray:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from .._jit import jitted
-from .._linear import Pair, linear
-from .._moves import Moves, moving
+from .._linear import Pair, with_rule
+from .._moves import Moves
 from .._rules import closed_rules
 from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
@@ -91,31 +91,16 @@ def _way(method: str, refine: int) -> tuple[Callable, Callable]:
         run = in_tiles(scans)
     else:
         run = in_tiles(_recursive, alone=scans if method == "auto" else None)
-    return _with_rule(run), run
-
-
-def _with_rule(run: Callable) -> Callable:
-    """By the implicit function τ = ID(θ, θ̇, θ̈) [MATH 10.1].
-
-    dθ̈ = ℳ⁻¹ (dτ - dID)   at constant θ̈
-    """
-
-    @jax.custom_jvp
-    def closed(model, q, qd, tau, fext) -> Joints:
-        return run(model, q, qd, tau, fext)
-
-    def rule(at, tangents):
-        moves, slopes = moving(at, tangents)
-        qdd = closed(*at)
-        return qdd, linear(_derivative(moves), (at, qdd), slopes, like=qdd)
-
-    closed.defjvp(rule, symbolic_zeros=True)
-    return closed
+    return with_rule(run, _derivative, keep=lambda at, qdd: (at, qdd)), run
 
 
 @cache
 def _derivative(moves: Moves) -> Pair:
-    """Each map twice: as one program, and as a composition of what has its own rule.
+    """By the implicit function τ = ID(θ, θ̇, θ̈) [MATH 10.1]: at constant θ̈,
+
+        dθ̈ = ℳ⁻¹ (dτ - dID)
+
+    Each map twice: as one program, and as a composition of what has its own rule.
 
     The second is never run; its derivative is what second order needs.
     """

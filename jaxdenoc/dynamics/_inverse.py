@@ -1,6 +1,5 @@
 """Inverse dynamics, and what follows from it."""
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Literal
 
@@ -9,8 +8,8 @@ import jax.numpy as jnp
 import jax.tree as jt
 
 from .._jit import jitted
-from .._linear import Pair, linear
-from .._moves import Moves, moving
+from .._linear import Pair, with_rule
+from .._moves import Moves
 from .._rules import closed_rules
 from .._tiles import in_tiles
 from .._types import Joints, Position, Spatial
@@ -23,7 +22,7 @@ from ..recursion import (
     work_gradient,
     wrenches,
 )
-from ..spatial import Wrench
+from ._newton_euler import newton_euler_by
 from ._parallel import chosen, inverse_dynamics_parallel
 from ._state import at_joints, check_state
 
@@ -77,38 +76,12 @@ def _by(way, *args) -> Joints:
     return (closed if closed_rules() else plain)(*args)
 
 
-def newton_euler(model, q, qd, qdd, fext) -> Joints:
-    rows = model.rows
-    here = posture(model, q)
-    f = wrenches(
-        model,
-        here,
-        rows.from_velocities(qd),
-        None if qdd is None else rows.from_velocities(qdd),
-        None if fext is None else rows.from_bodies(Wrench.of(fext)),
-    )
-    tau = rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))
-    return tau + at_joints(model, qd, qdd)
-
-
-def _with_rule(run: Callable) -> Callable:
-    """Forward mode is that of the sweeps, reverse mode the gradient of virtual work."""
-
-    @jax.custom_jvp
-    def closed(model, q, qd, qdd, fext) -> Joints:
-        return run(model, q, qd, qdd, fext)
-
-    def rule(at, tangents):
-        moves, slopes = moving(at, tangents)
-        tau = closed(*at)
-        return tau, linear(_derivative(moves), at, slopes, like=tau)
-
-    closed.defjvp(rule, symbolic_zeros=True)
-    return closed
+newton_euler = newton_euler_by(posture, wrenches, joint_forces)
 
 
 @cache
 def _derivative(moves: Moves) -> Pair:
+    """Forward mode is that of the sweeps, reverse mode the gradient of virtual work."""
     return Pair(in_tiles(partial(_tangent, moves)), in_tiles(partial(_adjoint, moves)))
 
 
@@ -153,4 +126,4 @@ _RUNS = {
     "parallel": in_tiles(inverse_dynamics_parallel),
     "auto": in_tiles(newton_euler, alone=inverse_dynamics_parallel),
 }
-_WAYS = {name: (_with_rule(run), run) for name, run in _RUNS.items()}
+_WAYS = {name: (with_rule(run, _derivative), run) for name, run in _RUNS.items()}

@@ -23,7 +23,8 @@ from ..recursion._six import (
     shift_matrix,
 )
 from ..spatial import Wrench
-from ._state import at_joints, resistance
+from ._newton_euler import newton_euler_by
+from ._state import resistance
 
 # Links from which on the scans were at least a fifth faster than the recursions, for
 # one robot; None: never. By `benchmarks/parallel_depth.py`, float64 (in float32 inverse
@@ -46,19 +47,8 @@ def chosen(method: str, function: str, model: Model) -> str:
     return "recursive" if least is None or model.nv < least else "auto"
 
 
-def inverse_dynamics_parallel(model, q, qd, qdd, fext) -> Joints:
-    """`newton_euler`, with sums in place of the sweeps [MATH 9.1]."""
-    rows = model.rows
-    here = posture(model, q)
-    f = wrenches(
-        model,
-        here,
-        rows.from_velocities(qd),
-        None if qdd is None else rows.from_velocities(qdd),
-        None if fext is None else rows.from_bodies(Wrench.of(fext)),
-    )
-    tau = rows.to_velocities(joint_forces(here.phi, here.H, f, rows.tree))
-    return tau + at_joints(model, qd, qdd)
+# sums in place of the sweeps [MATH 9.1]
+inverse_dynamics_parallel = newton_euler_by(posture, wrenches, joint_forces)
 
 
 def forward_dynamics_parallel(model, q, qd, tau, fext, refine: int = 0) -> Joints:
