@@ -1,11 +1,7 @@
 """Models in files: every array as it is, names and topology as JSON, no pickle."""
 
-import json
 import os
-import uuid
 import warnings
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ModelError, ModelWarning
+from .._npz import Format
 from ..model import Model, Placement, Tree
 
-_FORMAT, _VERSION = "jaxdenoc.Model", 1
+_FORMAT = Format("jaxdenoc.Model", 1, "static", "a model", "`jd.save`")
 _STATIC = ("joint_kinds", "joint_names", "link_names", "frame_names", "frame_links")
 _NESTED = ("placement", "frame_placement")
-_HEAD = "static"  # the name of the JSON in the archive
-_BROKEN = (  # all that NumPy, zip and JSON raise over bytes that are not theirs
-    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError),
-    *(ValueError, TypeError, LookupError, AttributeError, RuntimeError),
-)
 
 
 def save(model: Model, path: str | os.PathLike) -> None:
@@ -31,36 +23,17 @@ def save(model: Model, path: str | os.PathLike) -> None:
     if not isinstance(model, Model):
         raise ModelError(f"Only a Model can be saved, not {type(model)}.")
     model.__check_init__()  # `restore` would refuse it, and then it is too late
-    path = Path(path)
-    arrays = _arrays(model)
     head = {
-        "format": _FORMAT,
-        "version": _VERSION,
         "parent": model.parent,
         **{s: getattr(model, s) for s in (*_STATIC, "base_name", "name")},
-        "dtypes": {name: a.dtype.name for name, a in arrays.items()},
     }
-    text = np.frombuffer(json.dumps(head).encode(), np.uint8)
-    plain = {name: _plain(a) for name, a in arrays.items()}
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # beside it: one disk
-    try:
-        with open(part, "xb") as file:
-            np.savez(file, allow_pickle=False, **{_HEAD: text}, **plain)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise ModelError(
-            f"{path} cannot be written: {error.strerror}. Choose another place."
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+    _FORMAT.write(path, head, _arrays(model))
 
 
 def restore(path: str | os.PathLike) -> Model:
     """The model that `save` wrote, to the last bit."""
     path = Path(path)
-    head, saved = _read(path)
+    head, saved = _FORMAT.read(path)
     arrays = {name: jnp.asarray(a) for name, a in saved.items()}
     if any(arrays[name].dtype != a.dtype for name, a in saved.items()):
         warnings.warn(
@@ -77,41 +50,10 @@ def restore(path: str | os.PathLike) -> Model:
         ) from error
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            head = json.loads(file[_HEAD].tobytes())
-            if head["format"] != _FORMAT:
-                raise ValueError(f"its format is {head['format']}")
-            if head["version"] > _VERSION:
-                raise ModelError(
-                    f"{path.name} is of format version {head['version']}, and this "
-                    f"library reads up to {_VERSION}. Update jaxdenoc."
-                )
-            names = [name for name in file.files if name != _HEAD]
-            return head, {s: file[s].view(head["dtypes"][s]) for s in names}
-    except FileNotFoundError:
-        raise ModelError(
-            f"{path} is not there. Give the path of a saved model."
-        ) from None
-    except ModelError:
-        raise
-    except _BROKEN as error:
-        raise ModelError(
-            f"{path.name} is not a whole archive of a model ({error}). Give a file "
-            "that `jd.save` wrote, or save the model again."
-        ) from error
-
-
 def _arrays(model: Model) -> dict[str, np.ndarray]:
     """The leaves by their dotted paths."""
     leaves = jax.tree_util.tree_leaves_with_path(model)
     return {".".join(k.name for k in path): np.asarray(x) for path, x in leaves}
-
-
-def _plain(a: np.ndarray) -> np.ndarray:
-    """What NumPy has no type for, such as bfloat16, as the integers of its bits."""
-    return a if a.dtype.kind == "f" else a.view(f"u{a.itemsize}")
 
 
 def _model(head: dict[str, Any], arrays: dict[str, jax.Array]) -> Model:

@@ -2,4 +2,5 @@
 
 from ._rollout import rollout as rollout
 from ._simulate import simulate as simulate
+from ._status import Status as Status
 from ._trajectory import Trajectory as Trajectory

@@ -63,12 +63,9 @@ def rollout(
     start = q0.astype(dtype), qd0.astype(dtype)
     last, (q, qd, u) = lax.scan(advance, start, (times[:-1], table))
     after = force(times[-1], *last, None if table is None else table[-1])
-    return Trajectory(
-        times,
-        jnp.concatenate([start[0][None], q]),
-        jnp.concatenate([start[1][None], qd]),
-        jnp.concatenate([u, after[None]]),
-    )
+    q, qd = (jnp.concatenate([x[None], y]) for x, y in zip(start, (q, qd), strict=True))
+    u = jnp.concatenate([u, after[None]])
+    return Trajectory(times, q, qd, u)
 
 
 def _forces(model: Model, tau, steps: int | None, dtype):
