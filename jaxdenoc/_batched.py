@@ -28,6 +28,7 @@ import jax.tree as jt
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.dtypes import float0
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from . import _pieces
@@ -218,7 +219,7 @@ def _many(one: Callable, plan: Plan) -> Callable:
 
         def along(shared, row):
             def f(leaves):
-                return one(*moves.put((shared, row), leaves))
+                return jt.map(_floating, one(*moves.put((shared, row), leaves)))
 
             return f, moves.of((shared, row))
 
@@ -245,9 +246,22 @@ def _many(one: Callable, plan: Plan) -> Callable:
             return found[1] + found[0]
 
         out = many(*at)
-        return out, linear(Pair(apply, transpose), at, slopes, like=out)
+        like = jt.map(_floating, out)
+        return out, _filled(linear(Pair(apply, transpose), at, slopes, like), out)
 
     return many
+
+
+def _floating(x):
+    """`x` if it can have a derivative, or else nothing."""
+    return x if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else None
+
+
+def _filled(slopes, out):
+    """The tangents of all of `out`: those of whole numbers are zeros of no type."""
+    return jt.map(
+        lambda y, t: np.zeros(jnp.shape(y), float0) if t is None else t, out, slopes
+    )
 
 
 def _over_devices(one, plan, shared, rows):

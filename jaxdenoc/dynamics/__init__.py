@@ -5,6 +5,7 @@ from ._denoc import DeNOC as DeNOC
 from ._denoc import denoc as denoc
 from ._diagonal import diagonal_acceleration as diagonal_acceleration
 from ._diagonal import diagonal_coriolis as diagonal_coriolis
+from ._diagonal import diagonal_motion as diagonal_motion
 from ._diagonal_matrix import diagonal_coriolis_matrix as diagonal_coriolis_matrix
 from ._elimination import elementary_matrices as elementary_matrices
 from ._elimination import reverse_gaussian_elimination as reverse_gaussian_elimination
@@ -24,3 +25,4 @@ from ._kinematics import frame_pose as frame_pose
 from ._kinematics import jacobian as jacobian
 from ._mass_matrix import mass_matrix as mass_matrix
 from ._state import check_state as check_state
+from ._state import resistance as resistance

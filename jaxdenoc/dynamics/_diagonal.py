@@ -52,19 +52,33 @@ def diagonal_coriolis(
 
 @in_tiles
 def _normalized(model, q, nu, tau, fext) -> Joints:
+    return _motion_of_nu(model, q, nu, tau, fext)[1]
+
+
+@in_tiles
+def diagonal_motion(model: Model, q, nu, tau) -> tuple[Joints, Joints]:
+    """θ̇ and ν̇ of a state (θ, ν): both sides of what an integrator in ν needs.
+
+    Without joint forces (`None`) the robot moves freely, and weightless.
+    """
+    return _motion_of_nu(model, q, nu, tau, None)
+
+
+def _motion_of_nu(model, q, nu, tau, fext) -> tuple[Joints, Joints]:
     """ν = D^½ ξ, so ν̇ = D^½ ξ̇ + ½ D^{-½} Ḋ ξ."""
-    D, xi, xi_dot, rate = _both(model, q, nu, tau, fext, True)
-    return model.rows.to_velocities(jnp.sqrt(D) * xi_dot + rate * xi / jnp.sqrt(D) / 2)
+    D, xi, xi_dot, rate, qd = _both(model, q, nu, tau, fext, True)
+    nu_dot = jnp.sqrt(D) * xi_dot + rate * xi / jnp.sqrt(D) / 2
+    return model.rows.to_velocities(qd), model.rows.to_velocities(nu_dot)
 
 
 @in_tiles
 def _plain(model, q, xi, tau, fext) -> tuple[Joints, Joints]:
-    D, _, xi_dot, _ = _both(model, q, xi, tau, fext, False)
+    D, _, xi_dot, *_ = _both(model, q, xi, tau, fext, False)
     return model.rows.to_velocities(xi_dot), model.rows.to_velocities(D)
 
 
 def _both(model, q, rates, tau, fext, normalized):
-    """D, ξ, ξ̇ and Ḋ in row order; without joint forces, weight is left out as well."""
+    """D, ξ, ξ̇, Ḋ, θ̇ in row order; without joint forces, weight is left out too."""
     rows = model.rows
     here = posture(model, q)
     found = riccati(model, here)
@@ -80,4 +94,4 @@ def _both(model, q, rates, tau, fext, normalized):
         qd = rows.to_velocities(now.qd)
         driving = rows.from_velocities(tau - resistance(model, qd))
     xi_dot, rate = accelerations(here, found, now, driving)
-    return D, xi, xi_dot, rate
+    return D, xi, xi_dot, rate, now.qd

@@ -2,78 +2,107 @@
 
 A step takes the state from t to t + h under a joint force that holds still meanwhile.
 Under `batched` the whole rollout of a tile of robots is one piece of code: its state
-stays in the cache from the first step to the last.
+stays in the cache from the first step to the last. A robot that goes wrong stops where
+it last was sound, and the others of its batch take no notice.
 """
 
+from functools import partial
 from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.tree as jt
 from jax import lax
 from jaxtyping import Array, Float
 
 from .._errors import ModelError
 from .._types import Joints, Position, Scalar
-from ..dynamics import check_state, forward_dynamics
-from ..model import Model, configuration_rate, integrate
-from ..spatial import _quaternion as quaternion
+from ..dynamics import check_state
+from ..model import Model
+from ._checkpoint import Checkpoint, scan_over_time
+from ._fault import Fault, guarded
 from ._simulate import Torque
+from ._status import Status
+from ._steps import INTEGRATORS
 from ._trajectory import Trajectory
 
+Name = Literal["semi_implicit", "rk4", "cayley", "implicit_midpoint", "energy"]
 
-@eqx.filter_jit
+
 def rollout(
     model: Model,
     q0: Position,
     qd0: Joints,
-    tau: Float[Array, "steps forces"] | Torque,
+    tau: Float[Array, "steps forces"] | Torque | None,
     dt: float | Scalar,
     *,
-    integrator: Literal["semi_implicit", "rk4"] = "semi_implicit",
+    integrator: Name = "semi_implicit",
     steps: int | None = None,
+    decimation: int = 1,
+    delay: int = 0,
+    limits: Literal["freeze", "ignore"] = "freeze",
+    checkpoint: Checkpoint = None,
 ) -> Trajectory:
     """The motion from (q0, qd0) in steps of `dt`, sampled at every step.
 
     `tau` is one row of joint forces for each step, or a policy: a function of
-    (t, q, qd), asked at the beginning of every step, for `steps` of them. What comes
-    out has one sample more than steps, the first is (q0, qd0); the joint force of a
-    sample is the one that acts after it, and the last is what would act next (of a
-    table: its last row).
+    (t, q, qd), such as an Equinox module, asked at the beginning of every step, for
+    `steps` of them; or None for no forces. What comes out has one sample more than
+    steps, the first is (q0, qd0); the joint force of a sample is the one that acts
+    after it, and the last is what would act next (of a table: its last row).
 
-    "semi_implicit" (Euler's, first order: velocities first, then positions with the new
-    ones) costs one forward dynamics a step, "rk4" (fourth order) four of them. For many
-    robots, `jd.batched(jd.rollout, in_axes=(None, 0, 0, 0, None))`.
+    `integrator`, by what a step costs and keeps [MATH 12]:
+
+    - "semi_implicit": Euler's, velocities first; first order, one forward dynamics;
+    - "rk4": Runge and Kutta's, fourth order, four of them;
+    - "cayley": in (q, ν); second order, ½ νᵀν of a free motion is kept exactly;
+    - "implicit_midpoint": in (q, ν); the same, by iteration, which is cheaper for many
+      joints and small steps;
+    - "energy": in (q, ν); kinetic plus potential energy is kept exactly.
+
+    With `decimation=k` a row or an answer is held for k steps of `dt`, and samples are
+    k·dt apart; with `delay=d` it acts d rows later than it was given, and no force acts
+    before the first. `limits="freeze"` also stops a robot when one of its joints leaves
+    its limits; a joint that begins beyond them is not held to them until it is back.
+    What stopped, at which step and why is in `Trajectory.status`.
+
+    `checkpoint` says what reverse mode keeps in memory: None every step, "sqrt" the
+    state after each of √steps pieces, and a number that many states (binomial
+    checkpointing, in reverse mode only); what is not kept is computed again.
+    `rollout_memory` tells how much that is. For many robots,
+    `jd.batched(jd.rollout, in_axes=(None, 0, 0, 0, None))`.
     """
     check_state(model, q=q0, qd=qd0)
-    if integrator not in STEPS:
-        names = " or ".join(f"'{name}'" for name in STEPS)
+    if integrator not in INTEGRATORS:
+        names = ", ".join(f"'{name}'" for name in INTEGRATORS)
         raise ValueError(f"integrator is '{integrator}'; it can be {names}.")
+    if limits not in ("freeze", "ignore"):
+        raise ValueError(f"limits is '{limits}'; it can be 'freeze' or 'ignore'.")
+    if decimation < 1 or delay < 0:
+        raise ValueError(
+            f"decimation is {decimation} and delay {delay}; the first must be 1 or "
+            "more, the second 0 or more."
+        )
     dtype = jnp.result_type(q0, qd0)
-    h = jnp.asarray(dt, dtype)
-    count, table, force = _forces(model, tau, steps, dtype)
-    times = jnp.arange(count + 1, dtype=dtype) * h
-    step = STEPS[integrator]
-
-    def advance(state, row):
-        (q, qd), (t, given) = state, row
-        u = force(t, q, qd, given)
-        q, qd = step(model, q, qd, u, h)
-        return (q, qd), (q, qd, u)
-
-    start = q0.astype(dtype), qd0.astype(dtype)
-    last, (q, qd, u) = lax.scan(advance, start, (times[:-1], table))
-    after = force(times[-1], *last, None if table is None else table[-1])
-    q, qd = (jnp.concatenate([x[None], y]) for x, y in zip(start, (q, qd), strict=True))
-    u = jnp.concatenate([u, after[None]])
-    return Trajectory(times, q, qd, u)
+    count = _count(model, tau, steps)
+    return _rollout(
+        model,
+        q0.astype(dtype),
+        qd0.astype(dtype),
+        tau if callable(tau) or tau is None else jnp.asarray(tau, dtype),
+        jnp.asarray(dt, dtype),
+        (integrator, count, decimation, delay, limits, checkpoint),
+    )
 
 
-def _forces(model: Model, tau, steps: int | None, dtype):
-    """How many steps, their rows of a table, and the joint force at (t, q, qd, row)."""
-    if callable(tau):
-        if steps is None:
-            raise ValueError("a policy needs the number of steps: give `steps`.")
-        return steps, None, lambda t, q, qd, _: tau(t, q, qd)
+def _count(model: Model, tau, steps: int | None) -> int:
+    """How many rows of joint forces there are."""
+    if callable(tau) or tau is None:
+        if steps is None or steps < 1:
+            raise ValueError(
+                f"steps is {steps}; a policy needs the number of steps: give `steps`."
+            )
+        return steps
     shape = jnp.shape(tau)
     if len(shape) != 2 or shape[1] != model.nv or not shape[0]:
         raise ModelError(
@@ -82,42 +111,50 @@ def _forces(model: Model, tau, steps: int | None, dtype):
         )
     if steps not in (None, shape[0]):
         raise ValueError(f"tau has {shape[0]} rows, but steps is {steps}.")
-    return shape[0], jnp.asarray(tau, dtype), lambda t, q, qd, row: row
+    return shape[0]
 
 
-def semi_implicit(model: Model, q, qd, tau, h) -> tuple[Position, Joints]:
-    """θ̇₁ = θ̇ + h θ̈(θ, θ̇) ,   θ₁ = θ + h θ̇₁."""
-    qd = qd + h * forward_dynamics(model, q, qd, tau)
-    return integrate(model, q, h * qd), qd
+@eqx.filter_jit
+def _rollout(model: Model, q0, qd0, tau, dt, options) -> Trajectory:
+    integrator, count, decimation, delay, limits, checkpoint = options
+    begin, rates, step = INTEGRATORS[integrator]
+    step = guarded(step)
+    times = jnp.arange(count + 1, dtype=q0.dtype) * (dt * decimation)
 
+    def asked(t, q, x, row):
+        qd = rates(model, q, x)
+        u = tau(t, q, qd) if callable(tau) else row
+        return qd, jnp.zeros_like(qd) if u is None else u
 
-def rk4(model: Model, q, qd, tau, h) -> tuple[Position, Joints]:
-    """Runge and Kutta's of fourth order, with τ held.
+    def advance(carry, now):
+        state, queue = carry
+        k, real, (t, row) = now
+        q, x, fault = state
+        qd, u = asked(t, q, x, row)
+        queue = jnp.concatenate([queue, u[None]])
+        force = queue[0]
 
-    A loop over the four stages, weights 1 2 2 1 and halves of a step between them, so
-    that forward dynamics stands once in the program.
-    """
+        def held(state, _):
+            q, x, fault = state
+            q1, x1, solved = step(model, q, x, force, dt)
+            found = fault.after(k, model, q, q1, x1, solved, limits)
+            go = found.none & real
+            q, x = jnp.where(go, q1, q), jnp.where(go, x1, x)
+            return (q, x, jt.map(partial(jnp.where, real), found, fault)), None
 
-    def stage(carry, coefficients):
-        (dq, dqd), (sum_q, sum_qd) = carry
-        ahead, weight = coefficients
-        q1, qd1 = q + ahead * dq, qd + ahead * dqd
-        dq = configuration_rate(model, q1, qd1)
-        dqd = forward_dynamics(model, q1, qd1, tau)
-        return ((dq, dqd), (sum_q + weight * dq, sum_qd + weight * dqd)), None
+        state, _ = lax.scan(held, state, length=decimation)
+        return (state, queue[1:]), (q, qd, force, fault.none)
 
-    zero = jnp.zeros_like(q), jnp.zeros_like(qd)
-    ahead = jnp.array([0, 0.5, 0.5, 1], q.dtype) * h
-    weights = jnp.array([1, 2, 2, 1], q.dtype) * (h / 6)
-    (_, (dq, dqd)), _ = lax.scan(stage, (zero, zero), (ahead, weights))
-    return _unit(model, q + dq), qd + dqd
-
-
-def _unit(model: Model, q: Position) -> Position:
-    """q with the quaternion of a free base back on the sphere."""
-    if not model.floating_base:
-        return q
-    return jnp.concatenate([q[:3], quaternion.normalized(q[3:7]), q[7:]])
-
-
-STEPS = {"semi_implicit": semi_implicit, "rk4": rk4}
+    state = q0, begin(model, q0, qd0), Fault.at_start(q0, qd0)
+    queue = jnp.zeros((delay, model.nv), q0.dtype)
+    rows = times[:-1], None if callable(tau) else tau
+    last, samples = scan_over_time(advance, (state, queue), rows, count, checkpoint)
+    (q, x, fault), queue = last
+    qd, u = asked(times[-1], q, x, None if rows[1] is None else rows[1][-1])
+    force = jnp.concatenate([queue, u[None]])[0]
+    ending = q, qd, force, fault.none
+    q, qd, u, sound = (
+        jnp.concatenate([a, b[None]]) for a, b in zip(samples, ending, strict=True)
+    )
+    status = Status(sound, fault.step, fault.joint, fault.reason)
+    return Trajectory(times, q, qd, u, status)

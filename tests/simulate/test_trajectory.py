@@ -73,12 +73,12 @@ def test_a_damaged_file_is_refused(tmp_path):
     motion().save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(jd.ModelError, match=r"run.npz is not a whole archive of a traj"):
+    with pytest.raises(jd.ModelError, match=r"run.npz is not a whole archive"):
         jd.Trajectory.load(path)
     jd.save(jd.robots.rod_chain(1), path)
     with pytest.raises(jd.ModelError, match=r"not a whole archive"):
         jd.Trajectory.load(path)
-    with pytest.raises(jd.ModelError, match="is not there. Give the path"):
+    with pytest.raises(jd.ModelError, match=r"is not there. Give the path"):
         jd.Trajectory.load(tmp_path / "none.npz")
 
 
