@@ -88,7 +88,7 @@ def guarded(step: Callable) -> Callable:
             return (q, x), solved
 
         out, push, solved = jax.linearize(along, moves.of(at), has_aux=True)
-        sound = ~jnp.any(not_finite(*out))
+        sound = _first(not_finite(*out)) < 0
 
         def masked(tree):
             return jt.map(lambda t: jnp.where(sound, t, jnp.zeros_like(t)), tree)

@@ -41,6 +41,7 @@ def rollout(
     decimation: int = 1,
     delay: int = 0,
     limits: Literal["freeze", "ignore"] = "freeze",
+    samples: Literal["all", "ends"] = "all",
     checkpoint: Checkpoint = None,
 ) -> Trajectory:
     """The motion from (q0, qd0) in steps of `dt`, sampled at every step.
@@ -69,7 +70,9 @@ def rollout(
     `checkpoint` says what reverse mode keeps in memory: None every step, "sqrt" the
     state after each of √steps pieces, and a number that many states (binomial
     checkpointing, in reverse mode only); what is not kept is computed again.
-    `rollout_memory` tells how much that is. For many robots,
+    `samples="ends"` gives the first and the last sample only, so that those between,
+    and a loss's derivatives by them, need no memory either. `rollout_memory` tells how
+    much all that is. For many robots,
     `jd.batched(jd.rollout, in_axes=(None, 0, 0, 0, None))`.
     """
     check_state(model, q=q0, qd=qd0)
@@ -78,6 +81,8 @@ def rollout(
         raise ValueError(f"integrator is '{integrator}'; it can be {names}.")
     if limits not in ("freeze", "ignore"):
         raise ValueError(f"limits is '{limits}'; it can be 'freeze' or 'ignore'.")
+    if samples not in ("all", "ends"):
+        raise ValueError(f"samples is '{samples}'; it can be 'all' or 'ends'.")
     if decimation < 1 or delay < 0:
         raise ValueError(
             f"decimation is {decimation} and delay {delay}; the first must be 1 or "
@@ -91,32 +96,13 @@ def rollout(
         qd0.astype(dtype),
         tau if callable(tau) or tau is None else jnp.asarray(tau, dtype),
         jnp.asarray(dt, dtype),
-        (integrator, count, decimation, delay, limits, checkpoint),
+        (integrator, count, decimation, delay, limits, samples, checkpoint),
     )
-
-
-def _count(model: Model, tau, steps: int | None) -> int:
-    """How many rows of joint forces there are."""
-    if callable(tau) or tau is None:
-        if steps is None or steps < 1:
-            raise ValueError(
-                f"steps is {steps}; a policy needs the number of steps: give `steps`."
-            )
-        return steps
-    shape = jnp.shape(tau)
-    if len(shape) != 2 or shape[1] != model.nv or not shape[0]:
-        raise ModelError(
-            f"tau has shape {shape}. Give one row of nv = {model.nv} joint forces for "
-            "each step, or a function of (t, q, qd) and the number of `steps`."
-        )
-    if steps not in (None, shape[0]):
-        raise ValueError(f"tau has {shape[0]} rows, but steps is {steps}.")
-    return shape[0]
 
 
 @eqx.filter_jit
 def _rollout(model: Model, q0, qd0, tau, dt, options) -> Trajectory:
-    integrator, count, decimation, delay, limits, checkpoint = options
+    integrator, count, decimation, delay, limits, samples, checkpoint = options
     begin, rates, step = INTEGRATORS[integrator]
     step = guarded(step)
     times = jnp.arange(count + 1, dtype=q0.dtype) * (dt * decimation)
@@ -143,18 +129,45 @@ def _rollout(model: Model, q0, qd0, tau, dt, options) -> Trajectory:
             return (q, x, jt.map(partial(jnp.where, real), found, fault)), None
 
         state, _ = lax.scan(held, state, length=decimation)
-        return (state, queue[1:]), (q, qd, force, fault.none)
+        sample = (q, qd, force, fault.none) if samples == "all" else None
+        return (state, queue[1:]), sample
 
     state = q0, begin(model, q0, qd0), Fault.at_start(q0, qd0)
     queue = jnp.zeros((delay, model.nv), q0.dtype)
     rows = times[:-1], None if callable(tau) else tau
-    last, samples = scan_over_time(advance, (state, queue), rows, count, checkpoint)
-    (q, x, fault), queue = last
-    qd, u = asked(times[-1], q, x, None if rows[1] is None else rows[1][-1])
-    force = jnp.concatenate([queue, u[None]])[0]
-    ending = q, qd, force, fault.none
+    last, found = scan_over_time(advance, (state, queue), rows, count, checkpoint)
+
+    def at_end(t, k, carry):
+        (q, x, fault), queue = carry
+        qd, u = asked(t, q, x, None if rows[1] is None else rows[1][k])
+        return q, qd, jnp.concatenate([queue, u[None]])[0], fault.none
+
+    if found is None:
+        found = jt.map(lambda x: x[None], at_end(times[0], 0, (state, queue)))
+        times = jnp.stack([times[0], times[-1]])
+    ending = at_end(times[-1], -1, last)
     q, qd, u, sound = (
-        jnp.concatenate([a, b[None]]) for a, b in zip(samples, ending, strict=True)
+        jnp.concatenate([a, b[None]]) for a, b in zip(found, ending, strict=True)
     )
+    _, _, fault = last[0]
     status = Status(sound, fault.step, fault.joint, fault.reason)
     return Trajectory(times, q, qd, u, status)
+
+
+def _count(model: Model, tau, steps: int | None) -> int:
+    """How many rows of joint forces there are."""
+    if callable(tau) or tau is None:
+        if steps is None or steps < 1:
+            raise ValueError(
+                f"steps is {steps}; a policy needs the number of steps: give `steps`."
+            )
+        return steps
+    shape = jnp.shape(tau)
+    if len(shape) != 2 or shape[1] != model.nv or not shape[0]:
+        raise ModelError(
+            f"tau has shape {shape}. Give one row of nv = {model.nv} joint forces for "
+            "each step, or a function of (t, q, qd) and the number of `steps`."
+        )
+    if steps not in (None, shape[0]):
+        raise ValueError(f"tau has {shape[0]} rows, but steps is {steps}.")
+    return shape[0]
