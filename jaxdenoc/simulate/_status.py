@@ -91,8 +91,13 @@ def status_of(q: Float[Array, "*batch k q"], qd: Float[Array, "*batch k v"]) -> 
 
 
 def not_finite(q: Position, qd: Joints) -> Bool[Array, " n"]:
-    """Of every joint, whether any of its numbers is infinite or none at all."""
-    q, qd = ~jnp.isfinite(q), ~jnp.isfinite(qd)
+    """Of every joint, whether any of its numbers is infinite or none at all.
+
+    Or so large that its fourth power is: then velocity products and their derivatives
+    are, though the number is not yet.
+    """
+    huge = jnp.asarray(jnp.finfo(q.dtype).max ** 0.25, q.dtype)
+    q, qd = ~(jnp.abs(q) < huge), ~(jnp.abs(qd) < huge)
     if q.size == qd.size:
         return q | qd
     base = jnp.any(q[:7]) | jnp.any(qd[:6])
