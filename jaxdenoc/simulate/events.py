@@ -45,7 +45,7 @@ class Crossing(eqx.Module):
 
     def joint(self, model: Model, q: Position, qd: Joints) -> Int[Array, ""]:
         """The joint to blame, or -1."""
-        return jnp.full((), -1, jnp.int32)
+        return jnp.array(-1)
 
 
 class Limit(eqx.Module):
@@ -75,7 +75,7 @@ class Limit(eqx.Module):
         return value > 0
 
     def joint(self, model: Model, q: Position, qd: Joints) -> Int[Array, ""]:
-        return jnp.argmax(self.excess(model, q, qd)).astype(jnp.int32)
+        return jnp.argmax(self.excess(model, q, qd))
 
 
 Event = Crossing | Limit
