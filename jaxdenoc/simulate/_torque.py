@@ -51,7 +51,7 @@ class TorqueTable(eqx.Module):
         """The times at which the joint forces jump."""
         return self.t[1:] if self.kind == "hold" else None
 
-    def __call__(self, t, q: Position, qd: Joints) -> Joints:
+    def __call__(self, t, q, qd) -> Float[Array, " forces"]:
         last = len(self.t) - 1
         k = jnp.searchsorted(self.t, t, side="right") - 1
         if self.kind == "hold":
@@ -65,7 +65,7 @@ class TorqueTable(eqx.Module):
         ahead, behind = h * self._slope(k) - step, step - h * self._slope(k + 1)
         return line + s * (1 - s) * ((1 - s) * ahead + s * behind)
 
-    def _slope(self, k) -> Joints:
+    def _slope(self, k) -> Float[Array, " forces"]:
         """At row k, of the parabola through it and its neighbours."""
         middle = jnp.clip(k, 1, len(self.t) - 2)
         a, b, c = (self.t[middle + i] for i in (-1, 0, 1))
