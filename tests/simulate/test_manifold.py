@@ -54,7 +54,7 @@ def tumbling():
 @cites("Euler: I ω̇ = I ω × ω , Ṙ = R ω~", "Munthe-Kaas: q = q_n exp(δ)")
 @pytest.mark.parametrize(
     ("solver", "tol", "error"),
-    [("tsit5", 1e-10, 2e-9), ("dopri8", 1e-11, 1e-9),
+    [("tsit5", 1e-10, 2e-9), ("dopri8", 1e-10, 1e-9),
      pytest.param("kvaerno5", 1e-7, 1e-7, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_a_tumbling_body_is_where_euler_says(tumbling, solver, tol, error):
@@ -99,7 +99,7 @@ def test_order_five_between_steps_too(tumbling):
 @pytest.mark.slow
 @cites("MATH 3.1: a body falls by g t² / 2 wherever its base frame is")
 def test_reverse_mode_is_finite_at_rest_and_right_in_motion():
-    """From the identity at rest; and by a batch, beside a difference quotient."""
+    """From the identity at rest; and in motion, beside a difference quotient."""
     model, ts = body(gravity=9.81), jnp.linspace(0.0, 0.2, 3)
     weights = jnp.array([1.0, -2.0, 0.5, 0.3, 0.7, -0.4, 0.2])
 
@@ -108,11 +108,9 @@ def test_reverse_mode_is_finite_at_rest_and_right_in_motion():
         motion = jd.simulate(model, q0, qd0, ts, rtol=1e-9, atol=1e-9, max_steps=64)
         return weights @ motion.q[-1]
 
-    run = jax.jit(jax.vmap(jax.value_and_grad(end)))
-    h = 1e-5
-    qd0 = jnp.stack([jnp.zeros(6), QD0, QD0.at[1].add(h), QD0.at[1].add(-h)])
-    value, gradient = run(qd0)
+    run, h = jax.jit(jax.value_and_grad(end)), 1e-5
     expected = np.r_[0.2 / 2 * np.array(weights[4:]), 0.2 * np.array(weights[:3])]
-    np.testing.assert_allclose(gradient[0], expected, atol=1e-9)
-    quotient = (value[2] - value[3]) / (2 * h)
-    np.testing.assert_allclose(gradient[1, 1], quotient, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(run(jnp.zeros(6))[1], expected, atol=1e-9)
+    more, less = run(QD0.at[1].add(h))[0], run(QD0.at[1].add(-h))[0]
+    quotient = (more - less) / (2 * h)
+    np.testing.assert_allclose(run(QD0)[1][1], quotient, rtol=0, atol=1e-5)
