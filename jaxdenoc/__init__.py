@@ -86,7 +86,9 @@ from .operators import SpatialOperators as SpatialOperators
 from .operators import spatial_operator_rates as spatial_operator_rates
 from .operators import spatial_operators as spatial_operators
 from .simulate import Status as Status
+from .simulate import TorqueTable as TorqueTable
 from .simulate import Trajectory as Trajectory
+from .simulate import events as events
 from .simulate import rollout as rollout
 from .simulate import simulate as simulate
 

@@ -1,6 +1,8 @@
 """Motions in time."""
 
+from . import events as events
 from ._rollout import rollout as rollout
 from ._simulate import simulate as simulate
 from ._status import Status as Status
+from ._torque import TorqueTable as TorqueTable
 from ._trajectory import Trajectory as Trajectory

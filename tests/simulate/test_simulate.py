@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from scipy.interpolate import CubicHermiteSpline
 
 import jaxdenoc as jd
-from jaxdenoc.simulate._simulate import as_function
+from jaxdenoc.simulate._torque import as_function
 
 from ..support.robots import state
 
@@ -178,7 +179,8 @@ def test_float32_stays_float32():
     rest = REST.astype("float32")
     ts, tau = TS.astype("float32"), jnp.ones(1, "float32")
     motion = jd.simulate(model, rest, rest, ts, tau=tau, rtol=1e-5, atol=1e-5)
-    assert {x.dtype for x in jax.tree.leaves(motion)} == {jnp.dtype("float32")}
+    samples = motion.t, motion.q, motion.qd, motion.tau
+    assert {x.dtype for x in samples} == {jnp.dtype("float32")}
     np.testing.assert_allclose(motion.q[-1, 0], 0.5 / ABOUT_JOINT, rtol=1e-4)
 
 
@@ -202,7 +204,7 @@ def test_a_wrong_tau_is_refused():
     model, tau = pendulum(), jnp.zeros(3)
     with pytest.raises(jd.ModelError, match=r"tau has shape \(3,\).* needs \(1,\)"):
         as_function(model, tau, jnp.float64)
-    with pytest.raises(Exception, match="tau"):
+    with pytest.raises(jd.ModelError, match=r"tau has shape \(3,\).* needs \(1,\)"):
         jd.simulate(model, REST, REST, TS, tau=lambda t, q, qd: tau)
 
 
@@ -211,6 +213,91 @@ def test_a_motion_that_is_not_finite_says_so():
         TS, jnp.zeros((5, 1)).at[2, 0].set(jnp.nan), *[jnp.zeros((5, 1))] * 2
     )
     np.testing.assert_array_equal(motion.status, [True, True, False, True, True])
+
+
+# tables of joint forces
+
+
+def between(kind, t):
+    """Rows at uneven times, and what the table makes of them."""
+    times, rows = np.array([0.0, 0.3, 0.4, 1.0]), np.array([[1.0, -2.0, 0.5, 3.0]]).T
+    table = jd.TorqueTable(times, rows, kind)
+    return times, rows, jax.vmap(lambda t: table(t, REST, REST))(jnp.asarray(t))
+
+
+@cites("an interpolant meets its rows; Hermite with the slopes of parabolas")
+def test_a_table_between_its_rows():
+    t = np.linspace(-0.5, 1.5, 101)
+    times, rows, line = between("linear", t)
+    np.testing.assert_allclose(line[:, 0], np.interp(t, times, rows[:, 0]), atol=1e-15)
+    _, _, held = between("hold", t)
+    last = np.clip(np.searchsorted(times, t, side="right") - 1, 0, 3)
+    np.testing.assert_array_equal(held, rows[last])
+    _, _, cubic = between("cubic", t)
+    slopes = [
+        np.polyval(np.polyder(np.polyfit(times[i], rows[i, 0], 2)), times[k])
+        for k, i in enumerate([[0, 1, 2], [0, 1, 2], [1, 2, 3], [1, 2, 3]])
+    ]
+    expected = CubicHermiteSpline(times, rows[:, 0], slopes)(np.clip(t, 0, 1))
+    np.testing.assert_allclose(cubic[:, 0], expected, atol=1e-12)
+
+
+@cites("q̇ = ∫ τ dt / I; a row held until the next")
+def test_a_held_table_loses_no_accuracy_at_its_jumps():
+    """Rows at samples, between them, before the start, at the end and beyond it."""
+    model = pendulum()
+    times = np.array([-1.0, 0.1, 0.5, 0.71, 1.0, 1.5])
+    rows = np.array([9.0, 1.0, -3.0, 2.0, 50.0, 50.0])
+    table = jd.TorqueTable(times, rows[:, None], "hold")
+    motion = jd.simulate(model, REST, REST, TS, tau=table, rtol=1e-6, atol=1e-6)
+    fine = np.linspace(0.0, 1.0, 100_001)
+    acceleration = rows[np.searchsorted(times, fine[:-1] + 5e-6) - 1] / ABOUT_JOINT
+    speed = np.r_[0.0, np.cumsum(acceleration) * 1e-5][::25_000]
+    np.testing.assert_allclose(motion.qd[:, 0], speed, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(motion.t, TS)
+    np.testing.assert_array_equal(motion.tau[:, 0], [9, 1, -3, 2, 50])
+    np.testing.assert_array_equal(table.jumps, times[1:])
+
+
+@cites("∂q̇/∂τ_k = ∫ hat_k dt / I of a linear table")
+def test_a_motion_by_the_rows_of_its_table():
+    model = pendulum()
+
+    def end(rows):
+        table = jd.TorqueTable(jnp.array([0.0, 0.25, 1.0]), rows)
+        motion = jd.simulate(
+            *(model, REST, REST, TS), tau=table, rtol=1e-10, atol=1e-10, max_steps=128
+        )
+        return motion.qd[-1, 0]
+
+    gradient = jax.jit(jax.grad(end))(jnp.array([[1.0], [2.0], [-1.0]]))
+    hats = np.array([0.125, 0.5, 0.375]) / ABOUT_JOINT
+    np.testing.assert_allclose(gradient[:, 0], hats, rtol=0, atol=1e-7)
+
+
+def test_wrong_tables_are_refused():
+    rows = jnp.zeros((3, 1))
+    with pytest.raises(jd.ModelError, match=r"t has shape \(2,\) and tau \(3, 1\)"):
+        jd.TorqueTable(jnp.array([0.0, 1.0]), rows)
+    with pytest.raises(jd.ModelError, match=r"t\[1\] = 1.0 and t\[2\] = 1.0.*Sort"):
+        jd.TorqueTable(jnp.array([0.0, 1.0, 1.0]), rows)
+    with pytest.raises(eqx.EquinoxRuntimeError, match="must increase"):
+        eqx.filter_jit(jd.TorqueTable)(jnp.array([0.0, 2.0, 1.0]), rows)
+    with pytest.raises(Exception, match=r"linear'?, '?hold'?, '?cubic"):
+        jd.TorqueTable(jnp.arange(3.0), rows, "steps")
+    with pytest.raises(jd.ModelError, match=r"tau has shape \(2,\).* needs \(1,\)"):
+        table = jd.TorqueTable(jnp.arange(3.0), jnp.zeros((3, 2)))
+        jd.simulate(pendulum(), REST, REST, TS, tau=table)
+
+
+@cites("J&R 8.1: e^{-2ct} of the energy under ε = -c ν")
+@pytest.mark.parametrize("rates", ["nu", "xi"])
+def test_a_law_of_control_in_diagonal_rates(rates):
+    model = pendulum()
+    law = jd.control.rate_feedback(model, 1.5)
+    motion = jd.simulate(model, REST, jnp.array([2.0]), TS, tau=law, rates=rates)
+    expected = 2 * np.exp(-1.5 * np.array(TS))
+    np.testing.assert_allclose(motion.qd[:, 0], expected, rtol=0, atol=1e-7)
 
 
 # derivatives and batches, on two rods
