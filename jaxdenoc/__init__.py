@@ -85,8 +85,10 @@ from .operators import OperatorRates as OperatorRates
 from .operators import SpatialOperators as SpatialOperators
 from .operators import spatial_operator_rates as spatial_operator_rates
 from .operators import spatial_operators as spatial_operators
+from .simulate import Dataset as Dataset
 from .simulate import Status as Status
 from .simulate import Trajectory as Trajectory
+from .simulate import generate as generate
 from .simulate import rollout as rollout
 from .simulate import simulate as simulate
 
