@@ -95,13 +95,17 @@ class Dataset:
         """The shards that have not been made yet."""
         return [path for path in self.shards if not path.exists()]
 
+    def is_whole(self, s: int) -> bool:
+        """Whether shard s is there as it was written."""
+        return is_whole(self.folder, self.request, s)
+
     def verify(self) -> None:
         """Read everything again; an error names every file that is not as written."""
         bad = [] if self._model_is_whole() else ["model.npz"]
         for s, path in enumerate(self.shards):
             if not path.exists():
                 bad.append(f"{path.name} (missing)")
-            elif not is_whole(self.folder, self.request, s):
+            elif not self.is_whole(s):
                 bad.append(path.name)
         if bad:
             raise ModelError(

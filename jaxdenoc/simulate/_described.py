@@ -13,6 +13,7 @@ import types
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._npz import digest
@@ -66,9 +67,10 @@ def _inside(x: Any) -> list:
 
 
 def _function(f: types.FunctionType) -> list:
+    library = (f.__module__ or "").partition(".")[0] in _LIBRARIES
+    if library and "<locals>" not in f.__qualname__:
+        return []  # its name says it
     held = [cell.cell_contents for cell in f.__closure__ or ()]
-    if f.__module__.partition(".")[0] in _LIBRARIES:
-        return held
     return [f.__code__, f.__defaults__, f.__kwdefaults__, *held]
 
 
@@ -78,7 +80,7 @@ def _code(code: types.CodeType, within: tuple) -> list:
 
 
 def _array(x) -> list:
-    if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+    if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
         x = jax.random.key_data(x)
     x = np.asarray(x)
     return [x.dtype.name, list(x.shape), digest({"": x})]

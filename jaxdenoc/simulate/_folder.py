@@ -52,7 +52,11 @@ def fingerprint(request: dict[str, Any]) -> str:
 def write_manifest(folder: Path, request: dict[str, Any]) -> None:
     head = {"format": _NAME, "version": _VERSION, "request": request}
     text = json.dumps(head, indent=1) + "\n"
-    write_whole(folder / MANIFEST, lambda file: file.write(text.encode()))
+
+    def fill(file):
+        file.write(text.encode())
+
+    write_whole(folder / MANIFEST, fill)
     settled(folder)
 
 
