@@ -26,7 +26,7 @@ def described(x: Any) -> Any:
     if x is None or isinstance(x, bool | int | float | str):
         return x
     text = json.dumps(_parts(x, ()), sort_keys=True)
-    return f"{_name(x)} sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{_name(x)} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _parts(x: Any, within: tuple) -> Any:

@@ -192,7 +192,7 @@ def test_a_bad_shard_is_named_and_made_again(model, data, tmp_path, damage):
     assert again.missing() == ([path] if damage == "gone" else [])
     with pytest.raises(jd.ModelError, match=r"1 of 4 files .* shard-000001"):
         again.verify()
-    with pytest.raises(jd.ModelError, match="shard-000001.npz"):
+    with pytest.raises(jd.ModelError, match="shard-000001"):
         again[4]
     inode = other.stat().st_ino
     generate(folder, model).verify()
