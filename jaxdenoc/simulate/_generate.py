@@ -8,6 +8,7 @@ there whole or not at all. A run is therefore taken up again by starting it agai
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,10 @@ def generate(
     Motion k takes its keys for start, robot and forces, in this order, from
     `split(fold_in(key(seed), k), 3)`; other shards, devices or hosts change it by
     rounding at most. Called again with the same request, `generate` keeps the files
-    that are whole and makes the others; with another one it refuses the folder.
-    `share=(k, n)` makes only every n-th shard from the k-th on, for n processes at a
-    time on as many hosts; it is set by itself where JAX runs on several of them.
+    that are whole and makes the others; with another one it refuses the folder. Two
+    shards are in memory at a time. `share=(k, n)` makes only every n-th shard from the
+    k-th on, for n processes at a time on as many hosts; it is set by itself where JAX
+    runs on several of them.
     """
     if tau is not None and torques is not None:
         raise ValueError("give either tau, for all, or torques, for each motion.")
@@ -188,15 +190,23 @@ def _make(folder, motion, request, mine: range, devices, show: bool) -> None:
     program, arrays = _compiled(motion, devices)
     root = np.asarray(jr.key_data(jr.key(request["seed"], impl=_KEYS)))
     rows = min(request["shard"], request["count"])  # always as many: one program
-    sizes = [len(rows_of_shard(request, s)) for s in mine]
+
+    def started(s: int) -> tuple[int, Any]:
+        if is_whole(folder, request, s):
+            return s, None
+        k = (s * request["shard"] + np.arange(rows)).astype(np.uint32)
+        return s, program(arrays, root, k)
+
+    sizes = {s: len(rows_of_shard(request, s)) for s in mine}
     _folder.without_strays(folder, {name_of(s) for s in mine})
-    with progress_bar(folder.name, sum(sizes), "motions", show=show) as advance:
-        for s, size in zip(mine, sizes, strict=True):
-            if not is_whole(folder, request, s):
-                k = (s * request["shard"] + np.arange(rows)).astype(np.uint32)
-                write_shard(folder, request, s, *program(arrays, root, k))
+    title, total = folder.name, sum(sizes.values())
+    with progress_bar(title, total, "motions", show=show) as advance:
+        # by pairs, so that the devices make one shard while the last one is written
+        for (s, found), _ in pairwise(chain(map(started, mine), [(-1, None)])):
+            if found is not None:
+                write_shard(folder, request, s, *found)
                 _folder.settled(folder)
-            advance(size)
+            advance(sizes[s])
 
 
 def _compiled(motion: Motion, devices: tuple) -> tuple[Callable, list]:

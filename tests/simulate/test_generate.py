@@ -231,6 +231,21 @@ def test_functions_are_known_by_what_they_do():
     assert described(net(0)) == described(net(0)) != described(net(1))
     assert described({"a", "b"}) == described({"b", "a"})
 
+    class Spring(eqx.Module):
+        k: float
+
+        def __call__(self, t, q, qd):
+            return -self.k * q
+
+    class Damper(Spring):
+        def __call__(self, t, q, qd):
+            return -self.k * qd
+
+    Damper.__qualname__ = Spring.__qualname__
+    assert described(Spring(1.0)) == described(Spring(1.0))
+    assert described(Spring(1.0)) != described(Spring(2.0))
+    assert described(Spring(1.0)) != described(Damper(1.0))
+
 
 def test_a_folder_has_one_writer(model, data, tmp_path):
     with (
