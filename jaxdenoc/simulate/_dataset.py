@@ -54,7 +54,7 @@ class Dataset:
         state = f"{missing} of them missing" if missing else "all there"
         return (
             f"Dataset('{self.folder}': {len(self)} motions of "
-            f"{self.request['steps']} steps, {len(self.shards)} shards, {state})"
+            f"{self.request['samples']} samples, {len(self.shards)} shards, {state})"
         )
 
     @property

@@ -52,6 +52,8 @@ def _inside(x: Any) -> list:
             return list(x)
         case set() | frozenset():
             return sorted(x, key=repr)
+        case bytes() | complex() | slice():
+            return [repr(x)]
         case functools.partial():
             return [x.func, x.args, x.keywords]
         case types.MethodType():

@@ -148,7 +148,8 @@ def _request(motion: Motion, count: int, shard: int, seed: int) -> dict[str, Any
     return {
         "count": count,
         "shard": shard,
-        "steps": run.t.shape[0] - 1,
+        "steps": motion.steps,
+        "samples": run.t.shape[0],
         "dt": motion.dt,
         "seed": seed,
         "dtype": run.q.dtype.name,
