@@ -43,9 +43,11 @@ def test_check(folder, capsys):
     assert "5 of the motions ran to the end" in printed
     assert generate(folder, "--check", robot="rod_chain:2") == 2
     assert "motions of another robot than 'rod_chain_2'" in capsys.readouterr().err
-    (folder / "shard-000001.npz").write_bytes(b"")
+    names = "shard-000000.npz", "shard-000001.npz"
+    for name in names:
+        (folder / name).write_bytes(b"")
     assert generate(folder, "--check") == 2
-    assert "shard-000001.npz" in capsys.readouterr().err
+    assert f"2 of 3 files are not whole: {', '.join(names)}" in capsys.readouterr().err
 
 
 def test_refused_in_one_line(tmp_path, capsys, monkeypatch):
