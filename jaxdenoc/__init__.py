@@ -85,11 +85,14 @@ from .operators import OperatorRates as OperatorRates
 from .operators import SpatialOperators as SpatialOperators
 from .operators import spatial_operator_rates as spatial_operator_rates
 from .operators import spatial_operators as spatial_operators
+from .simulate import Dataset as Dataset
 from .simulate import Status as Status
 from .simulate import TorqueTable as TorqueTable
 from .simulate import Trajectory as Trajectory
 from .simulate import events as events
+from .simulate import generate as generate
 from .simulate import rollout as rollout
+from .simulate import rollout_memory as rollout_memory
 from .simulate import simulate as simulate
 
 __version__ = "0.1.0"

@@ -39,8 +39,8 @@ IN_A_PIECE = frozenset(
     abs add add_any and atan2 broadcast_in_dim clamp concatenate convert_element_type
     copy cos div dynamic_slice eq exp expand_dims floor gather ge gt integer_pow iota
     is_finite le log log1p logistic lt max min mul ne neg not or pad pow reduce_max
-    reduce_min reduce_sum reshape rev round rsqrt select_n sign sin slice split sqrt square
-    squeeze stack stop_gradient sub tanh transpose unstack xor
+    reduce_min reduce_sum reshape rev round rsqrt select_n sign sin slice split sqrt
+    square squeeze stack stop_gradient sub tanh transpose unstack xor
     """.split()  # noqa: SIM905
 )
 

@@ -1,7 +1,8 @@
 """The parser, and the list of subcommands.
 
 A subcommand is a module with `NAME`, `HELP`, `add_arguments(parser)` and
-`run(args) -> int`, which returns the exit code.
+`run(args) -> int`, which returns the exit code. A `ModelError` of its own is the
+message of a command line that cannot be followed: exit code 2.
 """
 
 import argparse
@@ -12,9 +13,10 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from .. import __version__
-from . import _bench, _demo
+from .._errors import ModelError
+from . import _bench, _demo, _generate, _simulate
 
-COMMANDS = {module.NAME: module for module in (_demo, _bench)}
+COMMANDS = {module.NAME: module for module in (_demo, _simulate, _generate, _bench)}
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,7 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not argv[0].startswith("-") and argv[0] not in COMMANDS:
         parser.error(_unknown(argv[0]))
     args = parser.parse_args(argv)
-    return COMMANDS[args.command].run(args)
+    try:
+        return COMMANDS[args.command].run(args)
+    except ModelError as error:  # which says what is wrong and what to do
+        print(f"{parser.prog} {args.command}: {error}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> Parser:

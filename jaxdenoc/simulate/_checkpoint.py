@@ -34,9 +34,14 @@ def scan_over_time(
     return eqxi.scan(advance, carry, rows, kind="checkpointed", checkpoints=checkpoint)
 
 
+def piece_length(count: int) -> int:
+    """√count, rounded up."""
+    return isqrt(count - 1) + 1
+
+
 def _in_pieces(advance, carry, rows, count):
     """√count pieces of √count steps, of which the states between them are kept."""
-    size = isqrt(count - 1) + 1
+    size = piece_length(count)
     pieces = -(-count // size)
     real = (jnp.arange(pieces * size) < count).reshape(pieces, size)
 
