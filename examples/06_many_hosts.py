@@ -11,16 +11,19 @@ where they end and the slope of their mean energy along k, is summed up over the
 starts two processes here, and compares them with a single one. On a cluster, say the
 same on each of N hosts, with a K of its own from 0 to N - 1:
 
-    python examples/06_many_hosts.py --coordinator HOST:PORT --processes N --process-id K
+    python examples/06_many_hosts.py --coordinator HOST:PORT --processes N \\
+        --process-id K
 """
 
 import argparse
 import faulthandler
+import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -73,8 +76,7 @@ def brake(k, arm, q, qd):
 @jax.jit
 def statistics(q):
     end = q[:, -1]
-    mean = jnp.mean(end, axis=0)
-    return {"mean": mean, "spread": jnp.sqrt(jnp.mean((end - mean) ** 2, axis=0))}
+    return {"mean": jnp.mean(end, axis=0), "spread": jnp.std(end, axis=0)}
 
 
 def run(folder=None):
@@ -121,10 +123,14 @@ def join(options):
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     if options.devices:
         jax.config.update("jax_num_cpu_devices", options.devices)
-    jax.distributed.initialize(
-        options.coordinator, options.processes, options.process_id
-    )
-    found = run(options.folder)
+    try:
+        jax.distributed.initialize(
+            options.coordinator, options.processes, options.process_id
+        )
+        found = run(options.folder)
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)  # at once: JAX would first wait for the others, who wait for us
     jax.distributed.shutdown()
     faulthandler.cancel_dump_traceback_later()
     return found
@@ -132,10 +138,7 @@ def join(options):
 
 def launch(processes, folder):
     """Start them all here, and put together what they found."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    line = [sys.executable, __file__, "--coordinator", f"127.0.0.1:{port}"]
+    line = [sys.executable, __file__, "--coordinator", f"127.0.0.1:{free_port()}"]
     line += ["--processes", str(processes), "--devices", str(DEVICES)]
     line += ["--folder", str(folder), "--process-id"]
     children = [subprocess.Popen([*line, str(k)]) for k in range(processes)]
@@ -147,6 +150,12 @@ def launch(processes, folder):
             child.wait()
     shares = [np.load(Path(folder) / f"{k}.npz") for k in range(processes)]
     return dict(shares[0]) | {"q": np.concatenate([share["q"] for share in shares])}
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def wait_for(children):

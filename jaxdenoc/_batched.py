@@ -33,7 +33,7 @@ from ._arguments import Axes, Known, batch_size
 from ._linear import Pair, linear
 from ._moves import moving
 from ._pieces import log, one_piece
-from ._placing import as_mesh, placed
+from ._placing import as_mesh, known_to_be_on, placed
 from ._tiles import TILE, cut, joined
 
 
@@ -74,6 +74,8 @@ def batched(
         pairs = list(zip(arrays, axes, strict=True))
         rows = [jnp.moveaxis(x, a, 0) for x, a in pairs if a is not None]
         shared = [x for x, a in pairs if a is None]
+        if plan.mesh.size > 1:
+            shared, rows = known_to_be_on(plan.mesh, shared, rows)
 
         def one(shared, row):
             return f(*known.whole(shared, row)), ()

@@ -16,6 +16,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 
@@ -49,6 +50,21 @@ def dealt(mesh: Mesh, axis: int = 0) -> NamedSharding:
 def copied(mesh: Mesh) -> NamedSharding:
     """The same for all devices."""
     return NamedSharding(mesh, PartitionSpec())
+
+
+def known_to_be_on(mesh: Mesh, shared: list, rows: list) -> tuple[list, list]:
+    """The same, in a program that JAX can see to be one for these devices.
+
+    It looks for them in what a program is made of, but not inside of a linear map
+    (`_linear.py`), which may be all that is left of a batch in its gradient.
+    """
+
+    def any_way(x):  # rows are dealt out later on, as tiles
+        free = PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)
+        return lax.with_sharding_constraint(x, NamedSharding(mesh, free))
+
+    shared = [lax.with_sharding_constraint(x, copied(mesh)) for x in shared]
+    return shared, [any_way(x) for x in rows]
 
 
 def placed(arrays: list, axes: list, mesh: Mesh) -> list:
