@@ -17,9 +17,8 @@ nothing of the forward pass but the arguments. Gradients with respect to what al
 share, such as the model, are summed up tile by tile.
 """
 
-import weakref
 from collections.abc import Callable, Sequence
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 import jax
@@ -27,17 +26,15 @@ import jax.numpy as jnp
 import jax.tree as jt
 import numpy as np
 from jax import lax
-from jax.core import Tracer
-from jax.dtypes import float0
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
 from . import _pieces
+from ._arguments import Axes, Known, batch_size
 from ._linear import Pair, linear
 from ._moves import moving
 from ._pieces import log, one_piece
+from ._placing import as_mesh, known_to_be_on, placed
 from ._tiles import TILE, cut, joined
-
-AXIS = "batch"
 
 
 def batched(
@@ -45,7 +42,7 @@ def batched(
     *,
     in_axes: Any = 0,
     tile: int | None = None,
-    devices: Sequence | None = None,
+    devices: Sequence | Mesh | None = None,
 ) -> Callable:
     """`jax.vmap(f, in_axes)`, in tiles that fit the cache, over the devices.
 
@@ -53,42 +50,46 @@ def batched(
         qdd = fd(model, q, qd, tau)
 
     `f` is any function that `jax.vmap` can take, of this library or of yours; `in_axes`
-    is as for `vmap`, and results are stacked along their first axis. `tile` is the
-    number of robots at a time, chosen if not given; `devices` are all that JAX has if
-    not given. It is compiled when called, and works under `jit`, `vmap` and both modes
-    of differentiation. Results differ from `vmap` by rounding at most.
+    is as for `vmap`, and results are stacked along their first axis. What an argument
+    holds besides numbers, such as the activation of a neural network, must not be
+    mapped; the program is compiled for it. `tile` is the number of robots at a time,
+    chosen if not given. It is compiled when called, and works under `jit`, `vmap` and
+    both modes of differentiation. Results differ from `vmap` by rounding at most.
 
-    On a CPU one device is one core: say `jax.config.update("jax_num_cpu_devices", n)`
-    before anything else for `n` of them.
+    `devices` are a sequence of them or a `jax.sharding.Mesh`, over all of whose axes
+    the batch is dealt, in order; if not given, they are all that JAX has. On a CPU one
+    device is one core: say `jax.config.update("jax_num_cpu_devices", n)` before
+    anything else for `n` of them. After `jax.distributed.initialize` they are those of
+    all processes: every one makes the same call, with global arrays, or with values
+    that are the same everywhere, and has its part of the global arrays that come out.
     """
     if tile is not None and tile < 1:
         raise ValueError(f"tile is {tile}; give the number of robots at a time.")
+    chosen = Axes(in_axes)
 
-    def here():
-        return tuple(jax.devices() if devices is None else devices)
-
-    @jax.jit
-    def run(*args):
-        leaves, structure = jt.flatten(args)
-        axes = _axes(in_axes, args)
-        plan = Plan(_size(leaves, axes), tile or TILE, here())
-        pairs = list(zip(leaves, axes, strict=True))
+    @partial(jax.jit, static_argnums=0)
+    def run(known: Known, arrays: list):
+        axes = known.layout.axes
+        plan = Plan(batch_size(arrays, axes), tile or TILE, as_mesh(devices))
+        pairs = list(zip(arrays, axes, strict=True))
         rows = [jnp.moveaxis(x, a, 0) for x, a in pairs if a is not None]
         shared = [x for x, a in pairs if a is None]
+        if plan.mesh.size > 1:
+            shared, rows = known_to_be_on(plan.mesh, shared, rows)
 
         def one(shared, row):
-            shared, row = iter(shared), iter(row)
-            back = [next(shared if a is None else row) for a in axes]
-            return f(*jt.unflatten(structure, back)), ()
+            return f(*known.whole(shared, row)), ()
 
-        _say(plan.devices)
+        _say(plan.mesh)
         return _many(one, plan)(shared, rows)[0]
 
     @wraps(f)
     def call(*args):
-        if len(here()) > 1 and not any(isinstance(x, Tracer) for x in jt.leaves(args)):
-            args = _placed(args, _axes(in_axes, args), here())
-        return run(*args)
+        arrays, known, traced = chosen.read(*args)
+        mesh = as_mesh(devices)
+        if not traced and (devices is not None or mesh.size > 1):
+            arrays = placed(arrays, known.layout.axes, mesh)
+        return run(known, arrays)
 
     return call
 
@@ -98,107 +99,11 @@ class Plan(NamedTuple):
 
     size: int
     tile: int
-    devices: tuple
+    mesh: Mesh
 
 
-def _axes(in_axes, args) -> list[int | None]:
-    """The mapped axis of every leaf, from a prefix of the arguments as for `vmap`."""
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    try:
-        full = jt.broadcast(in_axes, args, is_leaf=lambda x: x is None)
-    except ValueError as error:
-        raise ValueError(
-            f"in_axes {in_axes} does not fit the {len(args)} arguments: give one axis "
-            "(or None) for all, or one for each, as for jax.vmap."
-        ) from error
-    return jt.leaves(full, is_leaf=lambda x: x is None)
-
-
-def _size(leaves, axes) -> int:
-    sizes = set()
-    for x, a in zip(leaves, axes, strict=True):
-        shape = jnp.shape(x)
-        if a is None:
-            continue
-        if not -len(shape) <= a < len(shape):
-            raise ValueError(f"in_axes maps axis {a} of an array of shape {shape}.")
-        sizes.add(shape[a])
-    if not sizes:
-        raise ValueError("in_axes maps no argument; at least one must not be None.")
-    if sizes == {0}:
-        raise ValueError("the batch is empty: the mapped axes have length 0.")
-    if len(sizes) == 1:
-        return sizes.pop()
-    raise ValueError(f"the mapped axes have different lengths: {sorted(sizes)}.")
-
-
-def _placed(args, axes, devices):
-    """The arguments where the program wants them.
-
-    JAX would bring them there as well, but one by one and in a millisecond or two, in
-    which the program does ten thousand robots. From an array on a CPU it is quickest
-    by way of NumPy. What all robots share is sent once, and remembered while it lives.
-    """
-    leaves, structure = jt.flatten(args)
-    dealt, copied = _shardings(devices)
-    rows = []
-    for k, a in enumerate(axes):
-        if a is None:
-            leaves[k] = _everywhere(leaves[k], copied)
-        elif _divides(leaves[k], a, len(devices)) and not _is(leaves[k], dealt):
-            rows.append(k)
-    if rows:
-        sent = jax.device_put([_on_host(leaves[k]) for k in rows], dealt)
-        for k, x in zip(rows, sent, strict=True):
-            leaves[k] = x
-    return jt.unflatten(structure, leaves)
-
-
-def _divides(x, axis: int, count: int) -> bool:
-    shape = jnp.shape(x)
-    return axis == 0 and len(shape) > 0 and shape[0] % count == 0
-
-
-@cache
-def _shardings(devices: tuple) -> tuple[NamedSharding, NamedSharding]:
-    """Dealt out along the first axis, and the same for all."""
-    mesh = Mesh(np.array(devices), (AXIS,))
-    return (
-        NamedSharding(mesh, PartitionSpec(AXIS)),
-        NamedSharding(mesh, PartitionSpec()),
-    )
-
-
-_SENT: dict[tuple, tuple] = {}  # ids of array and sharding: weak reference, the copy
-
-
-def _everywhere(x, copied: NamedSharding):
-    """`x` on all devices."""
-    key = id(x), id(copied)
-    if key in _SENT:
-        return _SENT[key][1]
-    if not isinstance(x, jax.Array):
-        return jax.device_put(x, copied)
-    if _is(x, copied):
-        return x
-    alive = weakref.ref(x, lambda _: _SENT.pop(key, None))
-    _SENT[key] = alive, jax.device_put(_on_host(x), copied)
-    return _SENT[key][1]
-
-
-def _is(x, there: NamedSharding) -> bool:
-    return isinstance(x, jax.Array) and x.sharding.is_equivalent_to(there, x.ndim)
-
-
-def _on_host(x):
-    first = jax.local_devices(backend="cpu")[0]
-    here = isinstance(x, jax.Array) and x.sharding.device_set == {first}
-    return np.asarray(x) if here else x
-
-
-def _say(devices):
-    platforms = {d.platform for d in devices}
+def _say(mesh: Mesh):
+    platforms = {d.platform for d in mesh.devices.flat}
     if platforms != {"cpu"}:
         log.debug("batched: tiles run as ordinary programs on %s", platforms)
     elif not _pieces.ENABLED:
@@ -219,7 +124,7 @@ def _many(one: Callable, plan: Plan) -> Callable:
 
         def along(shared, row):
             def f(leaves):
-                return jt.map(_floating, one(*moves.put((shared, row), leaves)))
+                return _floats(one(*moves.put((shared, row), leaves)))
 
             return f, moves.of((shared, row))
 
@@ -246,27 +151,36 @@ def _many(one: Callable, plan: Plan) -> Callable:
             return found[1] + found[0]
 
         out = many(*at)
-        like = jt.map(_floating, out)
-        return out, _filled(linear(Pair(apply, transpose), at, slopes, like), out)
+        found = linear(Pair(apply, transpose), at, slopes, like=_floats(out))
+        return out, _tangents(out, found)
 
     return many
 
 
-def _floating(x):
-    """`x` if it can have a derivative, or else nothing."""
-    return x if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else None
+def _floats(out) -> tuple[list, list]:
+    """Of a row and a total, the leaves that have a derivative."""
+    row, total = map(jt.leaves, out)
+    return [x for x in row if _is_float(x)], [x for x in total if _is_float(x)]
 
 
-def _filled(slopes, out):
-    """The tangents of all of `out`: those of whole numbers are zeros of no type."""
-    return jt.map(
-        lambda y, t: np.zeros(jnp.shape(y), float0) if t is None else t, out, slopes
+def _tangents(out, floats):
+    """What JAX takes for the tangent of `out`: the others have none."""
+    leaves, structure = jt.flatten(out)
+    slopes = iter(jt.leaves(floats))
+    none = jax.dtypes.float0
+    return jt.unflatten(
+        structure,
+        [next(slopes) if _is_float(x) else np.zeros(x.shape, none) for x in leaves],
     )
+
+
+def _is_float(x) -> bool:
+    return jnp.issubdtype(jnp.result_type(x), jnp.inexact)
 
 
 def _over_devices(one, plan, shared, rows):
     """Each device its share of the tiles; totals are summed over all of them."""
-    share = len(plan.devices)
+    share = plan.mesh.size
     tiles = cut(rows, plan.size, plan.tile, share)
     shape = jt.leaves(tiles)[0].shape[:2]
     real = jnp.arange(np.prod(shape)).reshape(shape) < plan.size
@@ -276,12 +190,12 @@ def _over_devices(one, plan, shared, rows):
 
     def on_device(shared, tiles, real):
         found, total = _tile_by_tile(one, shared, tiles, real)
-        return found, lax.psum(total, AXIS)
+        return found, lax.psum(total, plan.mesh.axis_names)
 
-    dealt, all_of_it = PartitionSpec(AXIS), PartitionSpec()
+    dealt, all_of_it = PartitionSpec(plan.mesh.axis_names), PartitionSpec()
     found, total = jax.shard_map(
         on_device,
-        mesh=Mesh(np.array(plan.devices), (AXIS,)),
+        mesh=plan.mesh,
         in_specs=(all_of_it, dealt, dealt),
         out_specs=(dealt, all_of_it),
         check_vma=False,

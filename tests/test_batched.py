@@ -189,29 +189,96 @@ def test_says_why_it_falls_back(arm, caplog, monkeypatch):
         assert "xla_cpu_small_call" not in program
 
 
+def brake(arm, q, qd, net, dt):
+    def policy(t, q, qd):
+        return net(jnp.concatenate([q, qd]))
+
+    return jd.rollout(arm, q, qd, policy, dt, steps=2)
+
+
+@pytest.mark.slow
+def test_gradient_of_a_policy_that_holds_functions():
+    """Rollouts, whose status has no derivative; traced once, whatever the weights."""
+    arm = jd.robots.rod_chain(1)
+    q, qd, _ = states(arm, 6)
+    net = eqx.nn.MLP(2, 1, 4, 1, activation=jnp.tanh, key=jax.random.key(1))
+    traces = 0
+
+    def counted(*args):
+        nonlocal traces
+        traces += 1
+        return brake(*args)
+
+    @eqx.filter_grad
+    def slope(net, f):
+        return jnp.mean(f(arm, q, qd, net, 0.01).q[:, -1] ** 2)
+
+    def plain(arm, q, qd, net, dt):
+        return jax.vmap(lambda q, qd: brake(arm, q, qd, net, dt))(q, qd)
+
+    fast = jd.batched(counted, in_axes=(None, 0, 0, None, None), tile=4)
+    found = slope(net, fast)
+    assert np.abs(found.layers[0].weight).max() > 0
+    same(found, slope(net, plain))
+    before = traces
+    slope(jax.tree.map(lambda x: 2 * x if eqx.is_array(x) else x, net), fast)
+    assert traces == before
+
+
+def test_what_is_no_number_is_compiled_for():
+    """And must not be mapped."""
+
+    def f(x, rule):
+        return rule["f"](x) * rule["k"]
+
+    fast, x = jd.batched(f, in_axes=(0, None)), jnp.arange(3.0)
+    same(fast(x, {"f": jnp.sin, "k": 2.0}), 2 * jnp.sin(x))
+    same(fast(x, {"f": jnp.cos, "k": 2.0}), 2 * jnp.cos(x))
+    with pytest.raises(ValueError, match=r"argument 1\['f'\], which is no array"):
+        jd.batched(f)(x, {"f": jnp.sin, "k": x})
+
+
 MANY_DEVICES = """
 import json, jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_num_cpu_devices", 8)
 import jaxdenoc as jd
-arm = jd.robots.random_chain(jax.random.key(0), 3)
+from jax.sharding import NamedSharding, PartitionSpec
+arm, k = jd.robots.random_chain(jax.random.key(0), 3), jnp.array(2.0)
 q, qd, tau = jnp.asarray(np.random.default_rng(0).normal(size=(3, 1003, 3)))
+scale = jnp.linspace(0.5, 1.5, len(q))
+arms = jax.tree.map(lambda x: scale.reshape(-1, *(1,) * x.ndim) * x, arm)
+tau = jnp.stack([tau, -tau], axis=1)
+def f(k, arm, q, qd, tau):
+    return jd.rollout(arm, q, qd, k * tau, 0.01)
 def both(devices):
-    fd = jd.batched(jd.forward_dynamics, in_axes=(None, 0, 0, 0), devices=devices)
+    rollouts = jd.batched(f, in_axes=(None, 0, 0, 0, 0), devices=devices)
     g = jd.batched(lambda k, q: jnp.sin(k * q), in_axes=(None, 0), devices=devices)
-    return fd(arm, q, qd, tau), jax.grad(lambda k: jnp.sum(g(k, q) ** 2))(2.0)
+    return rollouts(k, arms, q, qd, tau), jax.grad(lambda k: jnp.sum(g(k, q)))(k)
 one, all_ = both(jax.devices()[:1]), both(None)
+mesh = jax.make_mesh((2, 4), ("hosts", "cores"))  # of a type that `batched` puts off
+x = jax.device_put(np.arange(48.0).reshape(3, 16), NamedSharding(mesh, PartitionSpec()))
+y = jd.batched(jnp.sin, in_axes=1, devices=mesh)(x)
+keys = jax.random.split(jax.random.key(0), 16)
+last = jd.batched(lambda x: 2 * x, devices=jax.devices()[7:])(np.ones(3))
 print(json.dumps({
-    "devices": len(all_[0].sharding.device_set),
-    "equal": bool(np.all(np.array(one[0]) == np.array(all_[0]))),
+    "devices": len(all_[0].q.sharding.device_set),
+    "equal": jax.tree.all(jax.tree.map(np.array_equal, one[0], all_[0])),
     "gradient": float(jnp.abs(one[1] / all_[1] - 1)),
+    "mesh": [len(y.sharding.device_set), bool(np.array_equal(y, np.sin(x).T))],
+    "keys": bool(np.array_equal(jd.batched(jax.random.normal)(keys),
+                                jax.vmap(jax.random.normal)(keys))),
+    "last": [d.id for d in last.sharding.device_set],
 }))
 """
 
 
 @pytest.mark.slow
 def test_eight_devices_give_what_one_gives():
-    """1003 robots: a share that divides neither by devices nor by tiles."""
+    """1003 robots and starts: a share that divides neither by devices nor by tiles.
+
+    And a mesh of two axes, the last device alone, and keys, which NumPy does not know.
+    """
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
     run = subprocess.run(
         [sys.executable, "-c", MANY_DEVICES],
@@ -223,3 +290,5 @@ def test_eight_devices_give_what_one_gives():
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout.splitlines()[-1])
     assert found["devices"] == 8 and found["equal"] and found["gradient"] < 1e-13
+    assert found["mesh"] == [8, True]
+    assert found["keys"] and found["last"] == [7]
