@@ -83,7 +83,7 @@ class Format:
             ) from error
 
 
-def write_whole(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
+def write_whole(path: Path, fill: Callable[[IO[bytes]], Any]) -> None:
     """What `fill` writes, under a name of its own until it is safe on the disk."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # beside it: one disk
     try:

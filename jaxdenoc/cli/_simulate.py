@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 from rich.console import Console
 from rich.table import Table
 
@@ -19,19 +18,12 @@ from .._errors import ModelError
 from .._progress import progress
 from ..dynamics import gravity_forces
 from ..model import Model, neutral, random_state
-from ..simulate import Status, Trajectory, simulate
+from ..simulate import Status, TorqueTable, Trajectory, events, simulate
+from ..simulate._simulate import SOLVERS
 from ._robot import add_robot, positive_float, positive_int, robot, writable
 
 NAME = "simulate"
 HELP = "Simulates a robot from a start, and writes its motion."
-SOLVERS = {  # of diffrax
-    "tsit5": "Tsit5",
-    "dopri5": "Dopri5",
-    "dopri8": "Dopri8",
-    "heun": "Heun",
-    "kvaerno3": "Kvaerno3",
-    "kvaerno5": "Kvaerno5",
-}
 PIECES = 20  # of equal length, which compile once, with progress shown in between
 
 
@@ -54,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "t and tau_JOINT, as --csv writes it; linear in between",
     )
     add("--solver", choices=SOLVERS, default="tsit5")
+    add("--stop-at-limits", action="store_true", help="where a joint leaves its limits")
     add("--rtol", type=positive_float, default=1e-8)
     add("--atol", type=positive_float, default=1e-8)
     add("--out", type=Path, help="file .npz for the trajectory")
@@ -108,16 +101,6 @@ def _end(model: Model, path: str) -> tuple[Array, Array]:
     return run.q[-1], run.qd[-1]
 
 
-class Replayed(eqx.Module):
-    """Joint forces from a table, linear between its times."""
-
-    t: Float[Array, " k"]
-    tau: Float[Array, "v k"]
-
-    def __call__(self, t, q, qd):
-        return jax.vmap(lambda row: jnp.interp(t, self.t, row))(self.tau)
-
-
 def torque(model: Model, text: str) -> Callable | None:
     """The joint forces that --torque says."""
     if text == "zero":
@@ -143,17 +126,15 @@ def torque(model: Model, text: str) -> Callable | None:
             f"the names {', '.join(names)}."
         ) from error
     dtype = model.mass.dtype
-    return Replayed(jnp.asarray(t, dtype), jnp.asarray(np.stack(tau), dtype))
+    return TorqueTable(jnp.asarray(t, dtype), jnp.asarray(np.stack(tau).T, dtype))
 
 
 def simulated(model: Model, q0, qd0, args: argparse.Namespace) -> Trajectory:
     """Piece by piece, each from where the last has come to."""
-    import diffrax
-
     how = {
         "tau": torque(model, args.torque),
-        "solver": getattr(diffrax, SOLVERS[args.solver])(),
-        **{"rtol": args.rtol, "atol": args.atol},
+        "event": events.joint_limit() if args.stop_at_limits else None,
+        **{"solver": args.solver, "rtol": args.rtol, "atol": args.atol},
     }
     last = args.samples - 1
     size = -(-last // PIECES)
@@ -167,7 +148,7 @@ def simulated(model: Model, q0, qd0, args: argparse.Namespace) -> Trajectory:
         for at in starts:
             here = jnp.asarray(rows[0][at]), jnp.asarray(rows[1][at])
             piece = slice(at, at + size + 1)
-            run = _solved(model, *here, jnp.asarray(t[piece]), how)
+            run = simulate(model, *here, jnp.asarray(t[piece]), throw=False, **how)
             for x, found in zip(rows, (run.q, run.qd, run.tau), strict=True):
                 x[piece] = found
             if not run.status.ok:
@@ -176,17 +157,6 @@ def simulated(model: Model, q0, qd0, args: argparse.Namespace) -> Trajectory:
             advance(size)
     q, qd, tau = (jnp.asarray(x) for x in rows)
     return Trajectory(jnp.asarray(t), q, qd, tau, status)
-
-
-def _solved(model, q, qd, ts, how) -> Trajectory:
-    try:
-        return simulate(model, q, qd, ts, **how)
-    except RuntimeError as error:  # of diffrax
-        raise ModelError(
-            f"between {ts[0]:g} and {ts[-1]:g} s the solver took too many steps, "
-            "or found no solution. Ask for more samples, loosen --rtol and --atol, or "
-            "take --solver kvaerno5, which is for stiff motions."
-        ) from error
 
 
 def _stopped(rows, run: Trajectory, at: int) -> Status:

@@ -6,8 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.tree as jt
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
+from .._linear import Pair, linear
 from .._moves import moving
 from ..model import Model
 from ._status import (
@@ -54,7 +55,9 @@ class Fault(eqx.Module):
         return jt.map(lambda a, b: jnp.where(first, a, b), new, self)
 
 
-def _code(numbers, reason=SOUND, joint=-1):
+def _code(
+    numbers, reason: Int[Array, ""] | int = SOUND, joint: Int[Array, ""] | int = -1
+):
     """Reason and joint, of which numbers that are not finite come first."""
     wrong = numbers >= 0
     reason, joint = (jnp.asarray(x, jnp.int32) for x in (reason, joint))
@@ -89,12 +92,17 @@ def guarded(step: Callable) -> Callable:
 
         out, push, solved = jax.linearize(along, moves.of(at), has_aux=True)
         sound = _first(not_finite(*out)) < 0
-
-        def masked(tree):
-            return jt.map(lambda t: jnp.where(sound, t, jnp.zeros_like(t)), tree)
-
-        still = jax.custom_derivatives.zero_from_primal(solved)
-        return (*out, solved), (*masked(push(masked(slopes))), still)
+        found = _if(sound, push(_if(sound, slopes)))
+        return (*out, solved), (*found, jax.custom_derivatives.zero_from_primal(solved))
 
     run.defjvp(rule, symbolic_zeros=True)
     return run
+
+
+def _if(sound: Bool[Array, ""], slopes: PyTree) -> PyTree:
+    """The slopes, or zeros. A linear map, so that only `sound` is kept of it."""
+
+    def masked(sound, slopes):
+        return jt.map(lambda t: jnp.where(sound, t, jnp.zeros_like(t)), slopes)
+
+    return linear(Pair(masked, masked), sound, slopes, like=slopes)

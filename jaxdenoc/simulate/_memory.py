@@ -46,7 +46,7 @@ def rollout_memory(
         length = piece_length(steps)
         total += -(-steps // length) * state + length * of_step
     else:
-        total += checkpoint * state + of_step + parts
+        total += checkpoint * state + of_step + 2 * parts
     if samples == "all":
         total += SAMPLES * steps * (model.nq + model.nv) * numbers
     return int(batch * total)

@@ -7,7 +7,7 @@ it last was sound, and the others of its batch take no notice.
 """
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -101,7 +101,7 @@ def rollout(
 
 
 @eqx.filter_jit
-def _rollout(model: Model, q0, qd0, tau, dt, options) -> Trajectory:
+def _rollout(model: Model, q0, qd0, tau: Any, dt, options) -> Trajectory:
     integrator, count, decimation, delay, limits, samples, checkpoint = options
     begin, rates, step = INTEGRATORS[integrator]
     step = guarded(step)
@@ -134,12 +134,13 @@ def _rollout(model: Model, q0, qd0, tau, dt, options) -> Trajectory:
 
     state = q0, begin(model, q0, qd0), Fault.at_start(q0, qd0)
     queue = jnp.zeros((delay, model.nv), q0.dtype)
-    rows = times[:-1], None if callable(tau) else tau
+    table = None if callable(tau) else tau
+    rows = times[:-1], table
     last, found = scan_over_time(advance, (state, queue), rows, count, checkpoint)
 
     def at_end(t, k, carry):
         (q, x, fault), queue = carry
-        qd, u = asked(t, q, x, None if rows[1] is None else rows[1][k])
+        qd, u = asked(t, q, x, None if table is None else table[k])
         return q, qd, jnp.concatenate([queue, u[None]])[0], fault.none
 
     if found is None:

@@ -69,13 +69,13 @@ class Trajectory(eqx.Module):
     def of_arrays(cls, arrays: dict[str, np.ndarray], name: str) -> "Trajectory":
         """The motion of what `arrays` gave; others among them are left out."""
         try:
-            samples = [jnp.asarray(arrays[s]) for s in _SAMPLES]
-            parts = [jnp.asarray(arrays[f"status.{s}"]) for s in _STATUS]
+            samples = {s: jnp.asarray(arrays[s]) for s in _SAMPLES}
+            parts = {s: jnp.asarray(arrays[f"status.{s}"]) for s in _STATUS}
         except KeyError as error:
             raise ModelError(
                 f"{name} holds no {error}, so no whole trajectory. Save it again."
             ) from error
-        return cls(*samples, Status(*parts))
+        return cls(**samples, status=Status(**parts))
 
     def to_csv(self, path: str | os.PathLike, model: Model | None = None) -> None:
         """Write the motion as a table: t, then q, qd and tau of every joint.
