@@ -35,33 +35,26 @@ class Fault(eqx.Module):
     @classmethod
     def at_start(cls, q, x) -> "Fault":
         sound = cls(*(jnp.asarray(x, jnp.int32) for x in (-1, -1, SOUND)))
-        return sound.then(jnp.zeros((), jnp.int32), *_code(_first(not_finite(q, x))))
+        lost = _first(not_finite(q, x))
+        reason = jnp.where(lost < 0, SOUND, NOT_FINITE).astype(jnp.int32)
+        return sound.then(jnp.zeros((), jnp.int32), reason, lost)
 
     def after(self, k, model: Model, before, q, x, solved, limits: str) -> "Fault":
         """This one, or if there was none, what step k to (q, x) found."""
-        numbers = _first(not_finite(q, x))
-        beyond = jnp.full((), -1, jnp.int32)
+        lost, beyond = _first(not_finite(q, x)), jnp.full((), -1, jnp.int32)
         if limits == "freeze":
             left = out_of_limits(model, q) & ~out_of_limits(model, before)
             beyond = _first(left)
-        reason = jnp.where(beyond >= 0, OUT_OF_LIMITS, SOUND)
-        reason = jnp.where(solved, reason, NOT_SOLVED)
-        reason, joint = _code(numbers, reason, jnp.where(solved, beyond, -1))
+        reason = jnp.where(beyond < 0, SOUND, OUT_OF_LIMITS)
+        reason = jnp.where(lost < 0, reason, NOT_FINITE)
+        reason = jnp.where(solved, reason, NOT_SOLVED).astype(jnp.int32)
+        joint = jnp.where(solved, jnp.where(lost < 0, beyond, lost), -1)
         return self.then(k, reason, joint)
 
     def then(self, k, reason, joint) -> "Fault":
         first = self.none & (reason != SOUND)
         new = Fault(k, joint, reason)
         return jt.map(lambda a, b: jnp.where(first, a, b), new, self)
-
-
-def _code(
-    numbers, reason: Int[Array, ""] | int = SOUND, joint: Int[Array, ""] | int = -1
-):
-    """Reason and joint, of which numbers that are not finite come first."""
-    wrong = numbers >= 0
-    reason, joint = (jnp.asarray(x, jnp.int32) for x in (reason, joint))
-    return jnp.where(wrong, NOT_FINITE, reason), jnp.where(wrong, numbers, joint)
 
 
 def _first(flags: Bool[Array, " n"]) -> Int[Array, ""]:

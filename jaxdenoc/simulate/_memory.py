@@ -1,5 +1,7 @@
 """How much memory the gradient of a rollout will take, told before it is compiled."""
 
+from math import prod
+
 import equinox as eqx
 import jax
 import jax.tree as jt
@@ -67,4 +69,4 @@ def _kept(model: Model, tau, steps: int, options) -> int:
     dtype = model.mass.dtype
     state = (jax.ShapeDtypeStruct((k,), dtype) for k in (model.nq, model.nv))
     kept = jt.leaves(jax.eval_shape(back, arrays, *state))
-    return sum(np.prod(x.shape, dtype=int) * x.dtype.itemsize for x in kept)
+    return sum(prod(x.shape) * x.dtype.itemsize for x in kept)

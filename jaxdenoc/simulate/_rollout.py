@@ -83,6 +83,10 @@ def rollout(
         raise ValueError(f"limits is '{limits}'; it can be 'freeze' or 'ignore'.")
     if samples not in ("all", "ends"):
         raise ValueError(f"samples is '{samples}'; it can be 'all' or 'ends'.")
+    if not (checkpoint in (None, "sqrt") or _is_count(checkpoint)):
+        raise ValueError(
+            f"checkpoint is {checkpoint}; it can be None, 'sqrt' or a number of states."
+        )
     if decimation < 1 or delay < 0:
         raise ValueError(
             f"decimation is {decimation} and delay {delay}; the first must be 1 or "
@@ -109,8 +113,9 @@ def _rollout(model: Model, q0, qd0, tau: Any, dt, options) -> Trajectory:
 
     def asked(t, q, x, row):
         qd = rates(model, q, x)
-        u = tau(t, q, qd) if callable(tau) else row
-        return qd, jnp.zeros_like(qd) if u is None else u
+        if callable(tau):
+            return qd, jnp.asarray(tau(t, q, qd))
+        return qd, jnp.zeros_like(qd) if row is None else row
 
     def advance(carry, now):
         state, queue = carry
@@ -153,6 +158,10 @@ def _rollout(model: Model, q0, qd0, tau: Any, dt, options) -> Trajectory:
     _, _, fault = last[0]
     status = Status(sound, fault.step, fault.joint, fault.reason)
     return Trajectory(times, q, qd, u, status)
+
+
+def _is_count(number) -> bool:
+    return isinstance(number, int) and number > 0
 
 
 def _count(model: Model, tau, steps: int | None) -> int:

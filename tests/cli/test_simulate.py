@@ -62,13 +62,13 @@ def test_a_stop_ends_the_run_and_is_said(tmp_path, capsys, monkeypatch):
     """In the third piece, whose second state is no number."""
     calls = []
 
-    def solved(model, q, qd, ts, how):
+    def solved(model, q, qd, ts, **how):
         calls.append(float(ts[0]))
         x = jnp.full((len(ts), 1), float(len(calls)))
         q = x.at[1:].set(jnp.nan) if len(calls) == 3 else x
         return jd.Trajectory(ts, q, x, x)
 
-    monkeypatch.setattr(_simulate, "_solved", solved)
+    monkeypatch.setattr(_simulate, "simulate", solved)
     assert simulate("--out", tmp_path / "run.npz") == 1
     assert len(calls) == 3
     printed = capsys.readouterr().out
