@@ -8,10 +8,11 @@ import pytest
 
 
 @pytest.mark.slow
-def test_snippets():
+def test_snippets(tmp_path, monkeypatch):
     text = (Path(__file__).parents[1] / "README.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 5
+    assert len(snippets) == 7
+    monkeypatch.chdir(tmp_path)
     names = {}
     for snippet in snippets:
         exec(snippet, names)
@@ -26,3 +27,7 @@ def test_snippets():
     assert names["Y"].shape == (6, 60)
     assert names["motions"].q.shape == (256, 21, 6)
     assert names["arms"].mass.shape == (64, 2)
+    assert np.ptp(names["kept"].energy(names["swing"])) < 1e-11
+    assert names["stopped"].status.reason == names["until"].status.reason == 2
+    np.testing.assert_allclose(names["until"].q[-1, 0], 0.6, atol=1e-7)
+    assert len(names["data"]) == 200 and not names["data"].missing()

@@ -122,8 +122,7 @@ class Motion(eqx.Module):
         if self.randomize is None:
             return self.model
         robot = self.randomize(self.model, key)
-        kinds = [jt.map(jax.typeof, m) for m in (self.model, robot)]
-        if jt.flatten(kinds[0]) != jt.flatten(kinds[1]):
+        if _kind(robot) != _kind(self.model):
             raise ModelError(
                 "randomize(model, key) gave a robot of other joints, names, shapes or "
                 "types. Change numbers only, for instance with eqx.tree_at."
@@ -208,6 +207,11 @@ def _make(folder, motion, request, mine: range, devices, show: bool) -> None:
                 write_shard(folder, request, s, *found)
                 _folder.settled(folder)
             advance(sizes[s])
+
+
+def _kind(model: Model) -> tuple:
+    """What all robots of a data set have in common."""
+    return jt.structure(model), [(x.shape, x.dtype) for x in jt.leaves(model)]
 
 
 def _compiled(motion: Motion, devices: tuple) -> tuple[Callable, list]:

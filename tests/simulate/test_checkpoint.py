@@ -8,7 +8,7 @@ import pytest
 
 import jaxdenoc as jd
 
-STEPS, BATCH = 200, 64
+STEPS, BATCH = 1000, 64
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def arm():
 
 def end(model, q, qd, checkpoint, steps=STEPS, samples="ends"):
     motion = jd.rollout(
-        *(model, q, qd, None, 2e-3), steps=steps, checkpoint=checkpoint, samples=samples
+        *(model, q, qd, None, 1e-3), steps=steps, checkpoint=checkpoint, samples=samples
     )
     return motion.q[-1] @ motion.q[-1] + motion.qd[-1] @ motion.qd[-1]
 
@@ -48,7 +48,7 @@ def test_the_same_gradient_from_less_memory(gradients, checkpoint):
     for x, y in zip(whole, kept, strict=True):
         scale = np.abs(x).max(initial=0)
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-11 * scale)
-    assert gradients[checkpoint][1] < 0.25 * gradients[None][1]  # of 200 steps only
+    assert gradients[checkpoint][1] < 0.15 * gradients[None][1]
 
 
 @pytest.mark.slow
