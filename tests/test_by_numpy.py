@@ -64,8 +64,15 @@ def operators(m, q, qd, x, fext):
     }
 
 
+def gradients(m, q, qd, x, fext):
+    def loss(*args):
+        return jnp.sum(jnp.cos(jd.forward_dynamics(*args)))
+
+    return jax.jit(jax.grad(loss, (0, 1, 2, 3, 4)))(m, q, qd, x, fext)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [dynamics, diagonal, slopes, operators])
+@pytest.mark.parametrize("what", [dynamics, diagonal, slopes, operators, gradients])
 @pytest.mark.parametrize("name", ["mixed_chain", "free_tree"])
 def test_compiled_is_interpreted(name, what, link_by_link):
     """Every public function on a chain and on a tree.

@@ -108,8 +108,13 @@ def _traced(e, ins):
 
 def _compiled(e, ins):
     with by_numpy(False):
-        out = e.primitive.bind(*map(jax.numpy.asarray, ins), **e.params)
+        out = _alone(e.primitive, tuple(e.params.items()))(*ins)
     return [*map(np.asarray, out)] if e.primitive.multiple_results else np.asarray(out)
+
+
+@cache
+def _alone(primitive, params):
+    return jax.jit(partial(primitive.bind, **dict(params)))
 
 
 RULES = {}
