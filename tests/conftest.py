@@ -23,6 +23,8 @@ import jax  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from .support.by_numpy import by_numpy  # noqa: E402
+
 gc.set_threshold(200_000, 20, 100)  # tracing makes objects by the million
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -64,6 +66,16 @@ def link_by_link():
         patch.setattr("jaxdenoc.recursion._branches.MOST_GROUPS", 0)
         yield
     jax.clear_caches()
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    """Programs run by NumPy, not compiled: for formulas on a robot or two.
+
+    `test_by_numpy.py` shows that every public function is the same when compiled.
+    """
+    with by_numpy():
+        yield
 
 
 @pytest.fixture

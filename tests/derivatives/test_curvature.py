@@ -10,6 +10,7 @@ import jaxdenoc as jd
 from ..support.robots import ALL, R, state
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def polar_arm():

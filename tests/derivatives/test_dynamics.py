@@ -10,6 +10,7 @@ import pytest
 import jaxdenoc as jd
 from jaxdenoc.derivatives import _dynamics
 
+from ..support.by_numpy import by_numpy
 from ..support.oracle import Oracle, error, robot_file
 from ..support.robots import ALL, forest, state
 
@@ -42,6 +43,7 @@ def by_autodiff(function, model, q, qd, x, fext):
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.2: closed-form derivatives of ID", "MATH 10.1: of FD")
 @pytest.mark.parametrize("name", ["mixed_chain", "free_tree"])
+@by_numpy()
 def test_against_plain_autodiff(name, link_by_link):
     """With everything that a joint force can depend on; see `test_against_autodiff.py`
     for other shapes."""
@@ -78,6 +80,7 @@ def test_real_robots(name):
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.2, 10.1, on trees of 1 to 40 links and every joint kind")
+@by_numpy()
 def test_random_trees():
     """Twenty trees as one model with twenty roots, each beside a model of its own."""
     sizes = np.random.default_rng(0).permutation(np.r_[1:41:2]).tolist()
@@ -99,6 +102,7 @@ def test_random_trees():
 
 
 @pytest.mark.cites("MATH 10.2: ∂τ/∂q at q̇ = 0, g = 0 is (∂ℳ/∂q) q̈")
+@by_numpy()
 def test_at_rest_without_weight():
     model = ALL["mixed_chain"]()
     model = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros(3))
@@ -112,6 +116,7 @@ def test_at_rest_without_weight():
     assert error(inverse, jd.factorize(model, q).inverse()) < 1e-12
 
 
+@by_numpy()
 def test_central_differences():
     model = with_joint_losses(ALL["tree"]())
     args = state(model)
@@ -127,6 +132,7 @@ def test_central_differences():
         assert error(mine, np.stack(columns, axis=1)) < 1e-7
 
 
+@by_numpy()
 def test_long_robots_solve_by_columns(monkeypatch):
     """Products with ℳ⁻¹ and sweeps column by column give the same."""
     model = ALL["free_tree"]()
@@ -157,15 +163,18 @@ def test_in_batches(function):
     many = eqx.tree_at(lambda m: m.mass, many, masses)
     varied = jax.jit(jax.vmap(derivatives))(many, q, qd, x)
     for k in (0, 7, 130):
-        want = derivatives(model, q[k], qd[k], x[k])
+        with by_numpy():
+            want = derivatives(model, q[k], qd[k], x[k])
         for mine, other in zip(found, want, strict=True):
             assert error(mine[k], other) < 1e-12
         heavy = eqx.tree_at(lambda m: m.mass, model, masses[k])
-        want = derivatives(heavy, q[k], qd[k], x[k])
+        with by_numpy():
+            want = derivatives(heavy, q[k], qd[k], x[k])
         for mine, other in zip(varied, want, strict=True):
             assert error(mine[k], other) < 1e-12
     single = jax.tree.map(lambda a: a.astype(jnp.float32), (model, q[7], qd[7], x[7]))
-    exact = derivatives(*jax.tree.map(lambda a: a.astype(jnp.float64), single))
+    with by_numpy():
+        exact = derivatives(*jax.tree.map(lambda a: a.astype(jnp.float64), single))
     for mine, other in zip(derivatives(*single), exact, strict=True):
         assert mine.dtype == jnp.float32
         assert error(mine, other) < 2e-5

@@ -16,6 +16,7 @@ from ..support.oracle import Oracle
 from ..support.robots import ALL, state
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 AXES = {"body": pin.LOCAL, "base": pin.LOCAL_WORLD_ALIGNED}
 ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 MODES = jax.jacfwd, jax.jacrev
@@ -58,7 +59,7 @@ class Case(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=ALL)
-def cases(request, link_by_link):
+def cases(request, link_by_link, interpreted):
     """In both axes: one program for each robot, which takes all states at a time."""
     model = robot(request.param)
     q, qd, _ = map(jnp.stack, zip(*(state(model, s) for s in SEEDS), strict=True))

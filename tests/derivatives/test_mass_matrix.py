@@ -11,10 +11,11 @@ from ..support.jain import Moving
 from ..support.robots import ALL, state, tree
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request, link_by_link):
+def case(request, link_by_link, interpreted):
     model = ALL[request.param]()
     q, qd, _ = state(model)
 

@@ -12,6 +12,7 @@ import pytest
 import jaxdenoc as jd
 from jaxdenoc._tiles import TILE
 
+from ..support.by_numpy import by_numpy
 from ..support.oracle import Oracle, error, robot_file
 from ..support.robots import forest, state, tree
 
@@ -71,6 +72,7 @@ def theirs(oracle, q, qd, qdd):
 
 @cites("MATH 11: τ = Y π", "MATH 15: Y π = τ to 1e-12", "T and U linear in π")
 @pytest.mark.parametrize("shape", ["chain", "free tree"])
+@by_numpy()
 def test_columns_times_parameters(shape, link_by_link):
     k = 10 * len(SHAPES[shape][0])
     for seed in SEEDS:
@@ -86,6 +88,7 @@ def test_columns_times_parameters(shape, link_by_link):
 
 @cites("MATH 11: equal to Pinocchio's", "MATH 1.4: every joint")
 @pytest.mark.parametrize("shape", SHAPES)
+@by_numpy()
 def test_columns_against_pinocchio(shape, link_by_link):
     k = 10 * len(SHAPES[shape][0])
     for seed in SEEDS:
@@ -99,6 +102,7 @@ def test_columns_against_pinocchio(shape, link_by_link):
 
 
 @cites("MATH 11: Y_ji = 0 unless j is i or between i and the base")
+@by_numpy()
 def test_zero_blocks(link_by_link):
     model = robot(0, "free tree")
     Y = np.array(found(model, *state(model))["Y"])
@@ -113,6 +117,7 @@ def test_zero_blocks(link_by_link):
 
 
 @cites("MATH 11: τ = Y π, in float32")
+@by_numpy()
 def test_single_precision():
     for seed in SEEDS:
         model = robot(seed, "chain", "float32")
@@ -124,6 +129,7 @@ def test_single_precision():
             assert error(y[name], want) < 1e-5
 
 
+@by_numpy()
 def test_joints_can_be_left_out(link_by_link):
     model = robot(1, "tree")
     args = state(model)
@@ -134,6 +140,7 @@ def test_joints_can_be_left_out(link_by_link):
 
 
 @cites("MATH 10.1: ∂τ/∂π = Y", "MATH 11")
+@by_numpy()
 def test_slopes_of_inverse_dynamics():
     """Y is ∂τ/∂π, and Y π has the slopes of τ along q: forward and reverse mode."""
     model = robot(2, "chain")
@@ -176,7 +183,8 @@ def test_batches(link_by_link):
     args = *args, jnp.flip(args[1], 0)
     Y = jax.jit(jax.vmap(jd.regressor, (None, 0, 0, 0)))(model, *args)
     for k in 0, 7, size - 1:
-        want = found(model, *(x[k] for x in args))["Y"]
+        with by_numpy():
+            want = found(model, *(x[k] for x in args))["Y"]
         assert error(Y[k], want[:, : 10 * model.n_links]) < 1e-12
 
 

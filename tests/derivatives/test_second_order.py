@@ -11,6 +11,8 @@ import jaxdenoc as jd
 from ..support.oracle import error
 from ..support.robots import state, tree
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.1: λᵀ ∂²τ against nested plain autodiff")

@@ -13,6 +13,7 @@ from ..support.oracle import error
 from ..support.robots import ALL, R, state
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 ROBOTS = {
     "revolute_chain": lambda: jd.robots.random_chain(jax.random.key(2), 5, kinds=R),
     **ALL,
@@ -58,7 +59,7 @@ def everything(model, q, qd, tau, fext):
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
-def case(request, link_by_link):
+def case(request, link_by_link, interpreted):
     model = ROBOTS[request.param]()
     q, qd, tau = state(model)
     fext = jax.random.normal(jax.random.key(5), (model.n_links, 6))

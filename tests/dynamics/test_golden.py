@@ -14,6 +14,7 @@ import jaxdenoc as jd
 from ..support.oracle import error
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def golden(name):

@@ -12,10 +12,11 @@ from ..support.oracle import error
 from ..support.robots import ALL, FIXED, state
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request, link_by_link):
+def case(request, link_by_link, interpreted):
     model = ALL[request.param]()
     q, qd, qdd = state(model)
     return model, q, qd, qdd, Dense(model, q), jax.jit(jd.factorize)(model, q)

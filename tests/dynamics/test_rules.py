@@ -11,9 +11,11 @@ import jaxdenoc as jd
 from jaxdenoc._tiles import TILE
 from jaxdenoc.recursion import on_manifold
 
+from ..support.by_numpy import by_numpy
 from ..support.oracle import error
 from ..support.robots import ALL, state, tree
 
+pytestmark = pytest.mark.usefixtures("interpreted")
 NAMES = ("inverse_dynamics", "forward_dynamics")
 # what no joint force depends on
 APART = ("q_lower", "q_upper", "qd_limit", "tau_limit", "frame_placement")
@@ -200,6 +202,7 @@ def test_rotations_and_axes_stay_what_they_are(name):
 
 
 @pytest.mark.slow
+@by_numpy(False)
 def test_a_batch_of_gradients():
     """More than a tile of them: `vmap` of `grad`, and `grad` of a sum over `vmap`."""
     model = with_joint_losses(tree(4, (-1, 0, 1)))

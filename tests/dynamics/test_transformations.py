@@ -12,6 +12,7 @@ from jaxtyping import TypeCheckError
 
 import jaxdenoc as jd
 
+from ..support.by_numpy import by_numpy
 from ..support.oracle import error
 from ..support.robots import ALL, state, tree
 
@@ -71,8 +72,9 @@ def test_vmap_over_states_and_over_robots(name, function):
     models, batch = stacked(3, name)
     states = [state(models[0], seed) for seed in range(3)]
     q, qd, x = (jnp.stack(s) for s in zip(*states, strict=True))
-    one_by_one = np.stack([f(m, *s) for m, s in zip(models, states, strict=True)])
-    found = jax.jit(jax.vmap(f))(batch, q, qd, x)
+    with by_numpy():
+        one_by_one = np.stack([f(m, *s) for m, s in zip(models, states, strict=True)])
+        found = jax.jit(jax.vmap(f))(batch, q, qd, x)
     assert error(found, one_by_one) < 1e-12
     same = np.stack([f(models[0], *s) for s in states])
     found = jax.vmap(f, (None, 0, 0, 0))(models[0], q, qd, x)
@@ -81,6 +83,7 @@ def test_vmap_over_states_and_over_robots(name, function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, function", CASES[:-2])
+@by_numpy()
 def test_derivatives_in_both_modes(name, function):
     """Forward mode equals reverse mode equals central differences.
 
@@ -129,6 +132,7 @@ def with_friction(model):
         lambda m, q, qd, x: jd.mass_matrix_sensitivity(m, q),
     ],
 )
+@by_numpy()
 def test_gradients_at_degenerate_states(function):
     """At rest, at zero, axes aligned: finite for every leaf of the model and state.
 
@@ -188,6 +192,7 @@ def test_a_call_outside_of_jit_compiles_once(caplog):
 
 
 @pytest.mark.parametrize("n", [1, 10])
+@by_numpy()
 def test_float32_arms(n):
     """Within 2e-5 of float64, for arms of up to ten links; dtype follows the model."""
     for seed in range(4):

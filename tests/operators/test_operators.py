@@ -15,13 +15,14 @@ from ..support.oracle import error
 from ..support.robots import ALL, state
 
 cites = pytest.mark.cites
+pytestmark = pytest.mark.usefixtures("interpreted")
 NAMES = ["E_phi", "phi", "H", "M", "P", "D", "G", "K", "tau_bar", "E_psi", "psi", "U"]
 NAMES = [*NAMES, "mass_matrix"]
 RATES = ["E_phi", "phi", "P", "P_plus", "D", "G", "tau_bar", "E_psi"]
 
 
 @pytest.fixture(scope="module", params=ALL)
-def case(request, link_by_link):
+def case(request, link_by_link, interpreted):
     model = ALL[request.param]()
     q, qd, _ = state(model)
     d = Moving(model, q, qd)
