@@ -18,7 +18,7 @@ from rich.table import Table
 from .. import robots, viz
 from ..dynamics import inverse_dynamics, kinetic_energy
 from ..model import Model
-from ..simulate import Trajectory, simulate
+from ..simulate import Trajectory, rollout, simulate
 from ._checks import (
     CHECKS,
     Check,
@@ -107,6 +107,7 @@ def check_all(model: Model, out: Path | None, console: Console) -> int:
         ),
         (f"a vmapped batch of {BATCH} is right", partial(throughput, model, BATCH)),
         ("energy is kept in free fall, 0.5 s", lambda: energy_kept(model, fall())),
+        ("and by 500 energy-keeping steps", lambda: energy_kept_by_steps(model)),
     ]
     failed, paths = 0, []
     console.print(f"\nLargest relative residuals, over {STATES} random states:\n")
@@ -144,6 +145,13 @@ def free_fall(model: Model) -> Trajectory:
     ts = jnp.linspace(0.0, 0.5, 101)
     rest = jnp.zeros(model.nv)
     return simulate(model, start(), rest, ts, rtol=1e-10, atol=1e-10)
+
+
+def energy_kept_by_steps(model: Model) -> Result:
+    rest = jnp.zeros(model.nv)
+    how = {"steps": 500, "integrator": "energy"}
+    result = energy_kept(model, rollout(model, start(), rest, None, 1e-3, **how))
+    return Result(result.residual, 1e-12, result.note)
 
 
 def energy_kept(model: Model, fall: Trajectory) -> Result:
