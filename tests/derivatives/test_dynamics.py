@@ -80,7 +80,6 @@ def test_real_robots(name):
 
 @pytest.mark.slow
 @pytest.mark.cites("MATH 10.2, 10.1, on trees of 1 to 40 links and every joint kind")
-@by_numpy()
 def test_random_trees():
     """Twenty trees as one model with twenty roots, each beside a model of its own."""
     sizes = np.random.default_rng(0).permutation(np.r_[1:41:2]).tolist()

@@ -192,6 +192,7 @@ def test_float32():
 
 
 @cites("MATH 9: O(log n) depth")
+@by_numpy()
 def test_the_methods_of_the_public_functions(monkeypatch):
     """Value and gradient by each, and "auto" from the crossover on, for one robot."""
     model, q, qd, x, _ = case("chain_3")

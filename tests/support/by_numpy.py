@@ -13,6 +13,7 @@ from functools import cache, partial
 import jax
 import numpy as np
 from jax._src import pjit
+from jax._src.array import ArrayImpl
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jax.lax import GatherScatterMode, RoundingMethod
 
@@ -47,7 +48,8 @@ def _call(*args, jaxpr, **params):
 def _on_device(x, kind):
     x = np.asarray(x)
     assert x.shape == kind.shape and x.dtype == kind.dtype, (x.shape, x.dtype, kind)
-    return jax.device_put(x.copy())
+    x = jax.device_put(x.copy())
+    return ArrayImpl(kind, x.sharding, [x], committed=False) if kind.weak_type else x
 
 
 def inner(equation):
