@@ -23,12 +23,13 @@ def measure(
     floating=False,
     steps=None,
     dt=None,
+    mode=None,
     flags="",
     seconds=180,
 ):
     """One measurement in a process of its own: what it printed, or what went wrong."""
     options = {"urdf": urdf, "batch": batch, "dtype": dtype, "repeats": repeats}
-    options |= {"states": states, "steps": steps, "dt": dt}
+    options |= {"states": states, "steps": steps, "dt": dt, "mode": mode}
     command = [sys.executable, str(PROGRAM), peer, quantity]
     command += ["--floating"] if floating else []
     for name, value in options.items():

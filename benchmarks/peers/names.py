@@ -17,6 +17,7 @@ QUANTITIES = (
     "FD Jacobian",
     "FD VJP",
     "rollout",
+    "rollout gradient",
 )
 CORES = 2
 GRAVITY = 9.81

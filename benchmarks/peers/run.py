@@ -36,6 +36,7 @@ def arguments(argv):
     parser.add_argument("--states", type=Path)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--dt", type=float, default=0.001)
+    parser.add_argument("--mode", help="of several ways to the numbers, this one only")
     return parser.parse_args(argv)
 
 
@@ -73,7 +74,5 @@ def in_jax(options, given):
     ones = 0 * given["qd"] + 1
     cotangent = way.rates(given.get("cotangent", ones))
     args = (*way.to_peer(options.quantity), cotangent)
-    numbers, found = with_jax.measure(
-        peer, options.quantity, args, options.dtype, options.repeats
-    )
+    numbers, found = with_jax.measure(peer, options.quantity, args, options)
     return numbers, way.from_peer(options.quantity, found)

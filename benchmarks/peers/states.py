@@ -74,7 +74,7 @@ class Convention:
             return (back @ found[..., None])[..., 0]
         if quantity == "forward dynamics":
             return (back @ (found - self.drift)[..., None])[..., 0]
-        if self.floating:  # derivatives by a quaternion
+        if self.floating:  # a quaternion, or derivatives by one
             return None
         n = self.qd.shape[1]
         blocks = np.split(found, range(n, found.shape[-1], n), axis=-1)

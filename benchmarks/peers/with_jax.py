@@ -22,17 +22,22 @@ class Peer:
     twist: str = OURS
 
 
-def measure(peer, quantity, args, dtype, repeats):
+def measure(peer, quantity, args, options):
     """Numbers of one quantity, and the batch of results."""
     import jax.numpy as jnp
 
-    args = tuple(jnp.asarray(a, dtype=dtype) for a in args)
-    kinds = {kind: _compiled(f, args) for kind, f in _functions(peer, quantity).items()}
+    args = tuple(jnp.asarray(a, dtype=options.dtype) for a in args)
+    functions = _functions(peer, quantity, options)
+    if options.mode is not None:
+        functions = {options.mode: functions[options.mode]}
+    kinds = {kind: _compiled(f, args) for kind, f in functions.items()}
     kind = _fastest(kinds, args)
     program, numbers = kinds[kind]
     found = np.asarray(_call(program, args))
-    numbers |= clock.median(lambda: clock.timed(lambda: _call(program, args)), repeats)
-    return numbers | ({"mode": kind} if kind else {}), found
+    times = clock.median(
+        lambda: clock.timed(lambda: _call(program, args)), options.repeats
+    )
+    return numbers | times | ({"mode": kind} if kind else {}), found
 
 
 def _fastest(kinds, args):
@@ -46,7 +51,7 @@ def _fastest(kinds, args):
     return min(rough, key=rough.get)
 
 
-def _functions(peer, quantity):
+def _functions(peer, quantity, options):
     """The function of q, qd, x and a cotangent, by the kinds worth trying."""
     import jax
     import jax.numpy as jnp
@@ -60,16 +65,56 @@ def _functions(peer, quantity):
     def vjp(q, qd, x, y):
         return jnp.concatenate(jax.vjp(peer.forward, q, qd, x)[1](y))
 
+    if options.floating and quantity.startswith("rollout"):
+        raise NotOffered("rollouts of JAX peers are written for fixed bases")
     functions = {
         "inverse dynamics": {"": lambda q, qd, x, y: peer.inverse(q, qd, x)},
         "forward dynamics": {"": lambda q, qd, x, y: peer.forward(q, qd, x)},
         "mass matrix": {"": lambda q, qd, x, y: peer.mass(q)},
         "FD Jacobian": {k: jacobian(getattr(jax, k)) for k in ("jacfwd", "jacrev")},
         "FD VJP": {"": vjp},
+        "rollout": {"": _rollout(_step(peer, options), options.steps)},
+        "rollout gradient": _gradients(_step(peer, options), options.steps),
     }
-    if quantity not in functions:
-        raise NotOffered(f"{quantity} is asked of mujoco only")
     return functions[quantity]
+
+
+def _step(peer, options):
+    """A semi-implicit step of (q, qd) under x."""
+
+    def step(q, qd, x):
+        qd = qd + options.dt * peer.forward(q, qd, x)
+        return q + options.dt * qd, qd
+
+    return step
+
+
+def _rollout(step, steps):
+    """The last q and qd after steps under a constant force."""
+    import jax
+    import jax.numpy as jnp
+
+    def f(q, qd, x, y):
+        last, _ = jax.lax.scan(lambda s, _: (step(*s, x), None), (q, qd), length=steps)
+        return jnp.concatenate(last)
+
+    return f
+
+
+def _gradients(step, steps):
+    """The gradient of the sum of squares of the last q and qd, by q, qd and x.
+
+    With every step kept for the way back, or its state alone.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def gradient(step):
+        last = _rollout(step, steps)
+        slope = jax.grad(lambda *s: jnp.sum(last(*s) ** 2), (0, 1, 2))
+        return lambda *s: jnp.concatenate(slope(*s))
+
+    return {"kept": gradient(step), "checkpoint": gradient(jax.checkpoint(step))}
 
 
 def _compiled(f, args):

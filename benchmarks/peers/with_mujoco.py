@@ -14,6 +14,7 @@ from .names import CORES, NotOffered
 from .states import MUJOCO, Convention
 
 NUMBERS_AT_ONCE = 2**24  # of a rollout's states and forces, held in memory
+STEP = 1e-6  # of differences
 
 
 def load(urdf, floating, dt=0.001):
@@ -49,8 +50,10 @@ def run(quantity, states, options):
     model = load(options.urdf, options.floating, options.dt)
     there = joint_names(model, options.floating)
     way = Convention(states, options.names, there, options.floating, MUJOCO)
-    if quantity == "rollout":
-        return rollout(model, way, options)
+    rollouts = {"rollout": rollout, "rollout gradient": rollout_gradient}
+    if quantity in rollouts:
+        numbers, found = rollouts[quantity](model, *way.to_peer(quantity), options)
+        return numbers, way.from_peer(quantity, found)
     loops = {"inverse dynamics": inverse, "forward dynamics": forward}
     loops |= {"mass matrix": mass_matrix}
     if quantity not in loops:
@@ -94,17 +97,16 @@ def mass_matrix(model, q, qd, x, out):
             out.append(full.copy())
 
 
-def rollout(model, way, options):
+def rollout(model, q, qd, x, options):
     """`mujoco.rollout` under constant forces; the result is the last q and qd.
 
-    Those stay in MuJoCo's order and, for a floating base, its convention. A large batch
-    is made in parts, so that all states of all steps need not be held at once.
+    A large batch is made in parts, so that all states of all steps need not be held at
+    once.
     """
     import mujoco
     from mujoco.rollout import Rollout
 
     before = clock.peak_MB()
-    q, qd, x = way.to_peer("rollout")
     start = np.hstack([np.zeros((len(q), 1)), q, qd])  # MuJoCo's begins with the time
     width = options.steps * (start.shape[1] + x.shape[1])
     count = -(-len(q) // max(CORES, NUMBERS_AT_ONCE // width))
@@ -125,6 +127,21 @@ def rollout(model, way, options):
         found = whole(pool)[1]
         numbers = clock.median(lambda: whole(pool)[0], options.repeats)
     return numbers | {"memory MB": clock.peak_MB() - before}, found
+
+
+def rollout_gradient(model, q, qd, x, options):
+    """Central differences of the sum of squares of the last q and qd, by q, qd and x.
+
+    Only the rollouts are timed: two for each number, not for a free base.
+    """
+    if options.floating:
+        raise NotOffered("differences by a quaternion are not written")
+    at = np.hstack([q, qd, x])
+    moves = STEP * np.eye(at.shape[1])
+    around = np.concatenate([at + sign * m for sign in (1, -1) for m in moves])
+    numbers, last = rollout(model, *np.split(around, 3, axis=1), options)
+    ahead, behind = np.sum(last**2, axis=1).reshape(2, len(moves), len(at))
+    return numbers, ((ahead - behind) / (2 * STEP)).T
 
 
 def _part(pool, model, data, first, force, steps):
