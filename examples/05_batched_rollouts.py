@@ -33,13 +33,13 @@ from jaxdenoc._progress import progress  # noqa: E402
 DT, HELD, ROWS = 0.002, 5, 260  # each of 260 torques is held for 5 steps of 2 ms
 EVERY, CHUNKS = 4, 16  # samples that are kept; parts in which the robots are run
 PAYLOAD, FRICTION, REACH = 0.5, 0.3, 0.22  # at most [kg], [N·m]; joint3 to hand [m]
-START, GOAL = np.array([-np.pi / 2, 0.0, 0.0]), np.array([0.5, 0.7, -0.5])
+START, GOAL = (-np.pi / 2, 0.0, 0.0), (0.5, 0.7, -0.5)  # angles [rad]
 
 
 def nominal():
     """Three rods, with rotors at the joints and limits close to the motion."""
     arm = jd.robots.planar_arm()
-    rows = [-2.0, -0.9, -0.882], [0.82, 1.06, 0.9], [0.04, 0.03, 0.02]
+    rows = [-2.0, -0.9, -0.93], [0.82, 1.06, 0.9], [0.04, 0.03, 0.02]
     where = lambda m: (m.q_lower, m.q_upper, m.armature)  # noqa: E731
     return eqx.tree_at(where, arm, tuple(map(jnp.array, rows)))
 
@@ -66,7 +66,7 @@ def draw_robot(arm, key):
 
 def lift(arm, law):
     """Where the hand of one robot is in time, and what became of the robot."""
-    start = jnp.asarray(START)
+    start = jnp.array(START)
     rest = jnp.zeros_like(start)
     motion = jd.rollout(arm, start, rest, law, DT, steps=ROWS, decimation=HELD)
 
@@ -92,6 +92,7 @@ def run(arm, law, robots):
     payload, friction, t, hand, status = jax.tree.map(
         lambda *x: np.concatenate(x), *found
     )
+    status = jax.tree.map(jnp.asarray, status)
     return payload, friction, t[0], hand, status, rate
 
 
@@ -128,12 +129,13 @@ def draw(arm, goal, payload, friction, t, hand, status):
     )
     figure.colorbar(shade, ax=causes, label="friction at joint1 [N·m]")
     causes.axhline(goal[1], color="k", ls=":", label="goal")
-    causes.set(title="what is heavy sags, and less with friction")
+    causes.set(title="payload and friction")
     causes.set(xlabel="payload [kg]", ylabel="height of the hand in the end [m]")
 
-    times = [status.step[status.joint == j] * DT * HELD for j in range(arm.nv)]
+    step, joint = np.asarray(status.step), np.asarray(status.joint)
+    times = [step[joint == j] * DT * HELD for j in range(arm.nv)]
     labels = [f"{s}: {len(x):,}" for s, x in zip(arm.joint_names, times, strict=True)]
-    stops.hist(times, np.linspace(0, t[-1], 41), stacked=True, label=labels)
+    stops.hist(times, np.arange(0, t[-1] + 0.05, 0.05), stacked=True, label=labels)
     stops.set(title=f"{np.sum(~ok):,} robots were stopped at a limit")
     stops.set(xlabel="time [s]", ylabel="robots in 0.05 s", xlim=(0, t[-1]))
     for axes in (bands, ends, causes, stops):
@@ -145,13 +147,13 @@ def draw(arm, goal, payload, friction, t, hand, status):
 
 def main(out="figures", robots=65_536):
     arm = nominal()
-    known = carry(arm, PAYLOAD / 2)
+    known, goal = carry(arm, PAYLOAD / 2), jnp.array(GOAL)
     kp, kd = np.array([8.0, 4.0, 1.5]), np.array([2.0, 0.8, 0.3])
-    law = jd.control.pd_gravity(known, GOAL, kp=kp, kd=kd)
+    law = jd.control.pd_gravity(known, goal, kp=kp, kd=kd)
     payload, friction, t, hand, status, rate = run(arm, law, robots)
 
     ok = np.asarray(status.ok)
-    pose = np.asarray(jd.forward_kinematics(arm, jnp.asarray(GOAL))[-1])
+    pose = np.asarray(jd.forward_kinematics(arm, goal)[-1])
     goal = pose[:2, 3] + REACH * pose[:2, 0]
     miss = np.linalg.norm(hand[ok, -1] - goal, axis=1)
     slope = np.polyfit(payload[ok], hand[ok, -1, 1], 1)[0]

@@ -74,8 +74,8 @@ def cost(policy, arm, q, target):
     """The mean distance of the hand, the later the dearer; a little for haste."""
     motion, path = reach(policy, arm, q, target)
     late = motion.t / motion.t[-1]
-    away = jnp.sqrt(jnp.sum((path - target) ** 2, axis=1) + 1e-5)
-    effort = jnp.sum((motion.tau / jnp.array(LIMIT, FLOAT)) ** 2, axis=1)
+    away = jnp.sqrt(jnp.sum((path - target[None]) ** 2, axis=1) + 1e-5)
+    effort = jnp.sum((motion.tau / jnp.array([LIMIT], FLOAT)) ** 2, axis=1)
     speed = jnp.sum(motion.qd**2, axis=1)
     return jnp.mean(late * (away + 1e-3 * speed) + 1e-3 * effort)
 
@@ -158,17 +158,13 @@ def main(out="figures", iterations=1000, batch=128, width=64, rate=5e-3):
     there = np.mean(away[:, :, -1] < NEAR, axis=1)
     speed = float(np.median(np.abs(motions[1].qd[:, -1]).max(axis=1)))
 
-    first, last = losses[0], losses[-1]
-    print(
-        f"{iterations} iterations of {batch} motions, loss {first:.3f} to {last:.3f} m"
-    )
-    print(f"{TESTS} targets not trained on, how near in the end:")
+    print(f"{iterations} iterations of {batch} motions:")
+    print(f"  loss from {losses[0]:.3f} to {losses[-1]:.3f} m")
+    print(f"{TESTS} targets not trained on, distance in the end:")
     for name, share, x in zip(("before", "after"), there, away, strict=True):
         middle, most = 100 * np.quantile(x[:, -1], [0.5, 0.95])
-        print(
-            f"  {name:6}  median {middle:5.1f} cm, 95 % within {most:5.1f} cm,", end=""
-        )
-        print(f"{100 * share:6.1f} % within {100 * NEAR:g} cm")
+        print(f"  {name:6} {middle:5.1f} cm in the median, 95 % within {most:.1f} cm,")
+        print(f"         {100 * share:5.1f} % within {100 * NEAR:g} cm")
     print(f"  median speed of the faster joint at the end: {speed:.3f} rad/s")
     t = np.asarray(motions[1].t[0])
     path = viz.save_figure(

@@ -154,3 +154,35 @@ def test_figures_have_units_and_names():
 
     with pytest.raises(ValueError, match=r"need \(7, 6\)"):
         viz.joint_curves(arm, t, np.ones((6, 7)), quantity="force")
+
+
+@pytest.mark.slow
+def test_batched_rollouts(tmp_path, capsys):
+    found = script("examples/05_batched_rollouts.py")["main"](tmp_path, robots=512)
+    status, hand = found["status"], found["hand"]
+    ok = np.asarray(status.ok)
+    assert 0 < np.sum(~ok) < 100  # a few meet a limit, and stay where they were
+    assert np.all(np.asarray(status.sound)[:, -1] == ok)
+    np.testing.assert_array_equal(hand[~ok, -1], hand[~ok, -2])
+    assert np.all(np.any(hand[ok, 1:] != hand[ok, :-1], axis=-1)[:, 1:])
+    # more than the controller knows of sags, and less rises
+    light, heavy = found["payload"] < 0.1, found["payload"] > 0.4
+    assert np.all(hand[ok & light, -1, 1] > found["goal"][1])
+    assert np.all(hand[ok & heavy, -1, 1] < found["goal"][1])
+    assert is_png(tmp_path / "batched_rollouts.png")
+    printed = capsys.readouterr().out
+    assert f"ran to the end    {ok.sum()}\n" in printed
+    assert "left its limits at step" in printed
+
+
+@pytest.mark.slow
+def test_policy_gradient(tmp_path, capsys):
+    small = {"iterations": 60, "batch": 32, "width": 16, "rate": 1e-2}
+    with jax.numpy_dtype_promotion("standard"):  # as optax's rules need it
+        found = script("examples/07_policy_gradient.py")["main"](tmp_path, **small)
+    losses = found["losses"]
+    assert np.mean(losses[-5:]) < 0.4 * losses[0]
+    before, after = np.median(found["away"][:, :, -1], axis=1)
+    assert after < 0.5 * before
+    assert is_png(tmp_path / "policy_gradient.png")
+    assert "targets not trained on" in capsys.readouterr().out
