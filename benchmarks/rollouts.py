@@ -17,8 +17,9 @@ as the one beside it. `mujoco.rollout` gives all states, and so do ours beside i
 beside JAX peers it is the last state. MuJoCo's gradient is central differences.
 "Difference" is the largest of the results over the largest number.
 
-Alone, ours: what the steps of each integrator cost in forward dynamics, and what the
-gradient needs in time and memory with each `checkpoint`. Medians; compilation apart.
+Alone, ours: what the steps of each integrator cost in forward dynamics, and, on one
+device, what the gradient needs in time and memory with each `checkpoint`. Medians;
+compilation apart.
 """
 
 import argparse
@@ -74,13 +75,14 @@ OURS = {"rollout": rollout, "rollout gradient": gradient}
 class Case:
     """A function of one robot's q, θ̇, τ on a batch: compiled, and ready to be timed."""
 
-    def __init__(self, f, batch):
+    def __init__(self, f, batch, devices=None):
         self.model, self.batch = common.arm(), batch
         self.states = tuple(0.1 * x for x in common.states(self.model, batch))
-        batched = jd.batched(f, in_axes=(None, 0, 0, 0))
+        batched = jd.batched(f, in_axes=(None, 0, 0, 0), devices=devices)
         args = self.model, *self.states
         _, self.compile_seconds, self.memory = common.compiled(batched, *args)
-        self.call = ready(batched, self.model, *common.dealt(self.states))
+        rows = self.states if devices else common.dealt(self.states)
+        self.call = ready(batched, self.model, *rows)
 
     def seconds(self, turns):
         return median_times({"": self.call}, turns, least=3)[""]
@@ -139,38 +141,35 @@ def in_turns(cases, turns):
 
 def integrators(args):
     """Steps a second of each, and their cost in evaluations of forward dynamics."""
-    batch, steps = args.alone_batch, args.steps
-    cases = {"forward dynamics": Case(jd.forward_dynamics, batch)}
-    for name in INTEGRATORS:
-        ways = {name: rollout, f"{name}, gradient": gradient}
-        for title, f in ways.items():
-            count = steps if f is rollout else args.gradient_steps
-            cases[title] = Case(partial(f, steps=count, integrator=name), batch)
-    times = in_turns(cases, args.turns)
-    unit = times["forward dynamics"]
-    rows = []
-    for name in INTEGRATORS:
-        step = times[name] / steps
-        back = times[f"{name}, gradient"] / args.gradient_steps
-        rows.append(
-            {
-                "integrator": name,
-                "steps per second": batch / step,
-                "in forward dynamics": step / unit,
-                "gradient steps per second": batch / back,
-                "gradient in forward dynamics": back / unit,
-                "compile s": cases[name].compile_seconds,
-                "its gradient's": cases[f"{name}, gradient"].compile_seconds,
-            }
-        )
-    return rows
+    batch = args.alone_batch
+    counts = dict.fromkeys(INTEGRATORS, args.steps)
+    cases = {
+        name: Case(partial(rollout, steps=args.steps, integrator=name), batch)
+        for name in INTEGRATORS
+    }
+    back = "semi_implicit, gradient"
+    counts[back] = args.gradient_steps
+    cases[back] = Case(partial(gradient, steps=args.gradient_steps), batch)
+    times = in_turns(cases | {"unit": Case(jd.forward_dynamics, batch)}, args.turns)
+    return [
+        {
+            "integrator": name,
+            "steps": count,
+            "steps per second": batch * count / times[name],
+            "in forward dynamics": times[name] / count / times["unit"],
+            "compile s": cases[name].compile_seconds,
+        }
+        for name, count in counts.items()
+    ]
 
 
 def checkpoints(args):
-    """Time and memory of the gradient of a rollout of all `--steps`."""
+    """Time and memory of the gradient of a rollout of all `--steps`, on one device."""
     batch, steps = args.alone_batch, args.steps
     cases = {
-        str(kept): Case(partial(gradient, steps=steps, checkpoint=kept), batch)
+        str(kept): Case(
+            partial(gradient, steps=steps, checkpoint=kept), batch, jax.devices()[:1]
+        )
         for kept in CHECKPOINTS
     }
     times, memory = in_turns(cases, args.turns), cases["None"].memory
@@ -209,7 +208,7 @@ def main(argv=None):
     console.print(f"{common.about()}, {jax.device_count()} devices, float64")
     report = {
         "integrators": integrators(args),
-        f"gradients of {args.steps} steps": checkpoints(args),
+        f"gradients of {args.steps} steps, one device": checkpoints(args),
     }
     others = [
         beside(peer, quantity, batch, args)
