@@ -201,15 +201,15 @@ def main(argv=None):
     )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a peer")
-    parser.add_argument("--alone-batch", type=int, default=256)
+    parser.add_argument("--alone-batch", type=int, default=256, help="0 for none")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
     console = Console(width=None if Console().is_terminal else 220)
     console.print(f"{common.about()}, {jax.device_count()} devices, float64")
-    report = {
-        "integrators": integrators(args),
-        f"gradients of {args.steps} steps, one device": checkpoints(args),
-    }
+    report = {}
+    if args.alone_batch:
+        report["integrators"] = integrators(args)
+        report[f"gradients of {args.steps} steps, one device"] = checkpoints(args)
     others = [
         beside(peer, quantity, batch, args)
         for quantity in args.quantities
