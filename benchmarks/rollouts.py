@@ -207,9 +207,14 @@ def main(argv=None):
     console = Console(width=None if Console().is_terminal else 220)
     console.print(f"{common.about()}, {jax.device_count()} devices, float64")
     report = {}
+
+    def tell(title, rows):
+        report[title] = rows
+        common.show(console, title, rows)
+
     if args.alone_batch:
-        report["integrators"] = integrators(args)
-        report[f"gradients of {args.steps} steps, one device"] = checkpoints(args)
+        tell(f"gradients of {args.steps} steps, one device", checkpoints(args))
+        tell("integrators", integrators(args))
     others = [
         beside(peer, quantity, batch, args)
         for quantity in args.quantities
@@ -217,9 +222,7 @@ def main(argv=None):
         for peer in args.peers
     ]
     if others:
-        report["beside others"] = others
-    for title, rows in report.items():
-        common.show(console, title, rows)
+        tell("beside others", others)
     common.write(args.json, report)
 
 
