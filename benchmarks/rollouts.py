@@ -201,15 +201,20 @@ def main(argv=None):
     )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a peer")
-    parser.add_argument("--alone-batch", type=int, default=256)
+    parser.add_argument("--alone-batch", type=int, default=256, help="0 for none")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
     console = Console(width=None if Console().is_terminal else 220)
     console.print(f"{common.about()}, {jax.device_count()} devices, float64")
-    report = {
-        "integrators": integrators(args),
-        f"gradients of {args.steps} steps, one device": checkpoints(args),
-    }
+    report = {}
+
+    def tell(title, rows):
+        report[title] = rows
+        common.show(console, title, rows)
+
+    if args.alone_batch:
+        tell(f"gradients of {args.steps} steps, one device", checkpoints(args))
+        tell("integrators", integrators(args))
     others = [
         beside(peer, quantity, batch, args)
         for quantity in args.quantities
@@ -217,9 +222,7 @@ def main(argv=None):
         for peer in args.peers
     ]
     if others:
-        report["beside others"] = others
-    for title, rows in report.items():
-        common.show(console, title, rows)
+        tell("beside others", others)
     common.write(args.json, report)
 
 

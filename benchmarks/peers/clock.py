@@ -1,5 +1,6 @@
 """How long a call takes, and how much memory a process has needed."""
 
+import os
 import resource
 from time import perf_counter
 
@@ -32,3 +33,8 @@ def median(seconds_of_call, repeats):
 def peak_MB():
     """The most memory that this process ever held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def total_MB():
+    """The memory of the machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6

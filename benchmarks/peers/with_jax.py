@@ -129,6 +129,8 @@ def _compiled(f, args):
         "compile seconds": perf_counter() - middle,
         "memory MB": program.memory_analysis().temp_size_in_bytes / 1e6,
     }
+    if numbers["memory MB"] > clock.total_MB() / 2:
+        raise NotOffered(f"would take {numbers['memory MB'] / 1e3:.0f} GB")
     return program, numbers
 
 
