@@ -26,7 +26,8 @@ import jax.numpy as jnp
 import jax.tree as jt
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec
+from jax.extend.core import jaxpr_as_fun
+from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 
 from . import _pieces
 from ._arguments import Axes, Known, batch_size
@@ -188,8 +189,8 @@ def _over_devices(one, plan, shared, rows):
         found, total = _tile_by_tile(one, shared, tiles, real)
         return joined(found, plan.size), total
 
-    def on_device(shared, tiles, real):
-        found, total = _tile_by_tile(one, shared, tiles, real)
+    def on_device(*share):
+        found, total = _apart(partial(_tile_by_tile, one), *share)
         return found, lax.psum(total, plan.mesh.axis_names)
 
     dealt, all_of_it = PartitionSpec(plan.mesh.axis_names), PartitionSpec()
@@ -201,6 +202,19 @@ def _over_devices(one, plan, shared, rows):
         check_vma=False,
     )(shared, tiles, real)
     return joined(found, plan.size), total
+
+
+def _apart(f, *args):
+    """`f(*args)`, traced as the program of one device that knows of no others.
+
+    JAX's types of what is made within `shard_map` name its mesh, and some of JAX's
+    loops, Equinox's checkpointed one among them, take a number with it and the same
+    without it for different ones.
+    """
+    plain = jt.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), args)
+    with jax.sharding.use_abstract_mesh(AbstractMesh((), ())):
+        program, out = jax.make_jaxpr(f, return_shape=True)(*plain)
+    return jt.unflatten(jt.structure(out), jaxpr_as_fun(program)(*jt.leaves(args)))
 
 
 def _tile_by_tile(one, shared, tiles, real):

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import jax.tree as jt
 from jax.core import ShapedArray
-from jax.extend.core import Jaxpr, Primitive
+from jax.extend.core import ClosedJaxpr, Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
@@ -95,10 +95,10 @@ def _run(*args, pair, split, shapes):
     return pair.apply(list(args[:split]), list(args[split:]))
 
 
-def program(equation) -> Jaxpr:
+def program(equation) -> ClosedJaxpr:
     """What an equation with a linear map in it runs."""
     run = partial(_run, **equation.params)
-    return jax.make_jaxpr(run)(*(v.aval for v in equation.invars)).jaxpr
+    return jax.make_jaxpr(run)(*(v.aval for v in equation.invars))
 
 
 @linear_p.def_abstract_eval

@@ -21,9 +21,9 @@ import jax.numpy as jnp
 import jax.tree as jt
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import Jaxpr, jaxpr_as_fun
 
-from ._linear import linear_p, program
+from ._reductions import programs, without_kernels
 from ._within import in_piece, within_piece
 
 TRIED = ("0.10.",)  # releases of jaxlib
@@ -64,10 +64,15 @@ def one_piece(function: Callable, *args) -> Any:
         log.debug("not in one piece, because of %s", ", ".join(sorted(strange)))
         return function(*args)
 
+    fit = without_kernels(traced.jaxpr)
+    changed = jax.jit(jaxpr_as_fun(fit))
+
     def piece(*packed):
+        # `run` is not traced again
+        out = run(*packed) if fit is traced.jaxpr else changed(*packed)
         tags = {"inlineable": "false", "xla_cpu_small_call": "true"}
-        result = set_xla_metadata(run(*packed), **tags)  # not traced again
-        return lax.optimization_barrier(result)  # or what is not needed is left out
+        out = lax.optimization_barrier(set_xla_metadata(out, **tags))  # all is needed
+        return jt.unflatten(jt.structure(traced.out_info), jt.leaves(out))
 
     return lax.platform_dependent(*packed, cpu=piece, default=run)[0]
 
@@ -108,19 +113,6 @@ def primitives(jaxpr: Jaxpr) -> set[str]:
     """The names of all operations in a program, those of its loops included."""
     names = set()
     for equation in jaxpr.eqns:
-        inner = _programs(equation)
-        names |= (
-            set().union(*map(primitives, inner)) if inner else {equation.primitive.name}
-        )
+        inner = [primitives(p.jaxpr) for p in programs(equation)]
+        names |= set().union(*inner) if inner else {equation.primitive.name}
     return names
-
-
-def _programs(equation) -> list[Jaxpr]:
-    """The programs that an operation runs: the body of a loop, the function called."""
-    if equation.primitive is linear_p:
-        return [program(equation)]
-    return [
-        p.jaxpr if isinstance(p, ClosedJaxpr) else p
-        for p in equation.params.values()
-        if isinstance(p, ClosedJaxpr | Jaxpr)
-    ]

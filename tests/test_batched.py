@@ -189,6 +189,32 @@ def test_says_why_it_falls_back(arm, caplog, monkeypatch):
         assert "xla_cpu_small_call" not in program
 
 
+def test_reductions_of_any_size_are_in_one_piece(caplog):
+    """Of 4096 numbers XLA would call kernels that a piece cannot; within loops, too."""
+
+    def f(x):
+        def step(low, row):
+            product = x * row[None]
+            return low + jnp.min(product, axis=0), jnp.sum(product)
+
+        low, sums = jax.lax.scan(step, x[0], x)
+        return low, sums, jnp.max(jnp.where(x > 2, jnp.nan, x), axis=1), jnp.mean(x)
+
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(128, 12, 4)))
+    with caplog.at_level(logging.DEBUG, "jaxdenoc"):
+        low, sums, high, mean = jd.batched(lambda x: f(x))(x)
+    assert "not in one piece" not in caplog.text
+    x = np.asarray(x)
+    by_row = (x[:, None] * x[:, :, None]).min(axis=2)
+    np.testing.assert_allclose(
+        low, x[:, 0] + by_row.sum(axis=1), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(mean, x.mean(axis=(1, 2)), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(high, np.where(x > 2, np.nan, x).max(axis=2))
+    want = np.einsum("bij,bkj->bk", x, x)
+    np.testing.assert_allclose(sums, want, rtol=1e-12, atol=1e-12)
+
+
 def brake(arm, q, qd, net, dt):
     def policy(t, q, qd):
         return net(jnp.concatenate([q, qd]))
@@ -260,6 +286,11 @@ mesh = jax.make_mesh((2, 4), ("hosts", "cores"))  # of a type that `batched` put
 x = jax.device_put(np.arange(48.0).reshape(3, 16), NamedSharding(mesh, PartitionSpec()))
 y = jd.batched(jnp.sin, in_axes=1, devices=mesh)(x)
 keys = jax.random.split(jax.random.key(0), 16)
+def kept(checkpoint, devices):
+    def end(q):
+        how = {"steps": 3, "checkpoint": checkpoint, "samples": "ends"}
+        return jd.rollout(jd.robots.rod_chain(1), q, 0 * q, None, 0.1, **how).q[-1]
+    return jax.grad(lambda q: jnp.sum(jd.batched(end, devices=devices)(q)))(q[:16, :1])
 last = jd.batched(lambda x: 2 * x, devices=jax.devices()[7:])(np.ones(3))
 print(json.dumps({
     "devices": len(all_[0].q.sharding.device_set),
@@ -268,6 +299,7 @@ print(json.dumps({
     "mesh": [len(y.sharding.device_set), bool(np.array_equal(y, np.sin(x).T))],
     "keys": bool(np.array_equal(jd.batched(jax.random.normal)(keys),
                                 jax.vmap(jax.random.normal)(keys))),
+    "kept": float(jnp.abs(kept(2, None) - kept(None, jax.devices()[:1])).max()),
     "last": [d.id for d in last.sharding.device_set],
 }))
 """
@@ -277,7 +309,8 @@ print(json.dumps({
 def test_eight_devices_give_what_one_gives():
     """1003 robots and starts: a share that divides neither by devices nor by tiles.
 
-    And a mesh of two axes, the last device alone, and keys, which NumPy does not know.
+    And a mesh of two axes, the last device alone, keys, which NumPy does not know, and
+    binomial checkpoints.
     """
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
     run = subprocess.run(
@@ -291,4 +324,4 @@ def test_eight_devices_give_what_one_gives():
     found = json.loads(run.stdout.splitlines()[-1])
     assert found["devices"] == 8 and found["equal"] and found["gradient"] < 1e-13
     assert found["mesh"] == [8, True]
-    assert found["keys"] and found["last"] == [7]
+    assert found["kept"] < 1e-13 and found["keys"] and found["last"] == [7]
