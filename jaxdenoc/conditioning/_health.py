@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.tree as jt
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, PRNGKeyArray
 
 from .._errors import ModelError
@@ -104,7 +105,7 @@ def health(
         check_state(model, q=q)
     if states < 1:
         raise ModelError(f"states is {states}; give 1 or more.")
-    if isinstance(model.mass, jax.core.Tracer):
+    if isinstance(model.mass, Tracer):
         raise ModelError("health looks at numbers, so it cannot be inside jit or vmap.")
     given = None if q is None else np.asarray(q, np.float64)
     with jax.enable_x64(True):

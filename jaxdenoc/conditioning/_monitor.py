@@ -3,14 +3,14 @@
 from typing import Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from .._types import Position, Scalar
-from ..dynamics import factorize
 from ..model import Model
-from ._ratios import condition_number, diagonal_ratio, mass_matrix_diagonal
+from ..recursion import posture, riccati
+from ._ratios import condition_number, diagonal_ratio, diagonal_there
 
 
 class ConditionMonitor(eqx.Module):
@@ -59,11 +59,14 @@ def along(
     alpha = ConditionMonitor.start(model, q[0], method="lanczos").alpha
 
     def at(q):
-        diagonal, D = mass_matrix_diagonal(model, q), factorize(model, q).D
+        here = posture(model, q)
+        diagonal, D = diagonal_there(model, here), riccati(model, here).D
         delta = diagonal[0] / diagonal[-1]
         return delta, _spread(diagonal), _spread(D), alpha * delta
 
-    return Condition(t, *jax.vmap(at)(q))
+    return Condition(
+        t, *lax.map(at, q)
+    )  # one by one: a batch of motions is wide enough
 
 
 def stride(monitor: bool | int, default: int) -> int:

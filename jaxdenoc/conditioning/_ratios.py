@@ -9,7 +9,7 @@ from .._jit import jitted
 from .._types import Joints, Position
 from ..dynamics import check_state, factorize, mass_matrix
 from ..model import Model
-from ..recursion import bodies, composite_inertias, posture
+from ..recursion import Posture, bodies, composite_inertias, posture
 from ._lanczos import extreme_eigenvalues
 
 
@@ -45,9 +45,12 @@ def condition_number(
 def mass_matrix_diagonal(model: Model, q: Position) -> Joints:
     """The diagonal of ℳ in O(n): H M̃ H*, M̃ the composite body outboard [MATH 4]."""
     check_state(model, q=q)
-    here, rows = posture(model, q), model.rows
+    return diagonal_there(model, posture(model, q))
+
+
+def diagonal_there(model: Model, here: Posture) -> Joints:
     _, M = composite_inertias(here.phi, bodies(model).inertia(here.R), here.tree)
-    return rows.to_velocities((M @ here.H) @ here.H) + model.armature
+    return model.rows.to_velocities((M @ here.H) @ here.H) + model.armature
 
 
 @jitted("safe")

@@ -75,7 +75,7 @@ def rollout(
     `samples="ends"` gives the first and the last sample only, so that those between,
     and a loss's derivatives by them, need no memory either. `rollout_memory` tells how
     much all that is. `monitor=k` records in `Trajectory.condition` how well conditioned
-    the mass matrix is at every k-th sample; True is every tenth. For many robots,
+    the mass matrix is at every k-th sample; True is every twentieth. For many robots,
     `jd.batched(jd.rollout, in_axes=(None, 0, 0, 0, None))`.
     """
     check_state(model, q=q0, qd=qd0)
@@ -95,7 +95,7 @@ def rollout(
             f"decimation is {decimation} and delay {delay}; the first must be 1 or "
             "more, the second 0 or more."
         )
-    every = stride(monitor, 10)
+    every = stride(monitor, 20)
     dtype = jnp.result_type(q0, qd0)
     count = _count(model, tau, steps)
     return _rollout(

@@ -99,7 +99,8 @@ def test_from_the_shell(tmp_path, capsys, arm):
     empty = tmp_path / "empty.urdf"
     empty.write_text(
         '<robot name="r"><link name="base"/><link name="arm"><inertial>'
-        '<mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
+        '<mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+        "</inertial></link>"
         '<link name="tip"/><joint name="a" type="continuous"><parent link="base"/>'
         '<child link="arm"/><axis xyz="0 0 1"/></joint><joint name="b" '
         'type="continuous"><parent link="arm"/><child link="tip"/></joint></robot>'

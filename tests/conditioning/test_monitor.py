@@ -49,7 +49,7 @@ def test_rollouts_of_a_batch_and_their_files(model, tmp_path):
 
     def run(monitor):
         def of(q):
-            return jd.rollout(model, q, 0 * q, None, 1e-2, steps=21, monitor=monitor)
+            return jd.rollout(model, q, 0 * q, None, 1e-2, steps=41, monitor=monitor)
 
         return jd.batched(of)(q)
 
@@ -57,7 +57,7 @@ def test_rollouts_of_a_batch_and_their_files(model, tmp_path):
     np.testing.assert_array_equal(motion.q, plain.q)
     assert motion.condition is not None and motion.condition.t.shape == (5, 3)
     for k in range(5):
-        check(model, jax.tree.map(lambda x, k=k: x[k], motion), 10)
+        check(model, jax.tree.map(lambda x, k=k: x[k], motion), 20)
 
     motion.save(tmp_path / "watched.npz")
     again = jd.Trajectory.load(tmp_path / "watched.npz")
