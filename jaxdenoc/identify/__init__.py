@@ -9,3 +9,4 @@ from ._least_squares import least_squares as least_squares
 from ._measurements import Measurements as Measurements
 from ._parameters import Parameters as Parameters
 from ._parameters import parameters_of as parameters_of
+from ._read import read_measurements as read_measurements

@@ -142,8 +142,8 @@ def base_parameters(
     left, since a motion that is poor shows less. Parameters are the ten of every link,
     and of every joint those that `joints` names, of "armature", "damping", "friction".
     `noise` is the standard deviation of every joint's torque, by which rows are divided
-    (one, if not given): it has a bearing on `condition`, but on the rank only if a joint
-    is left out by an infinite one.
+    (one, if not given): it has a bearing on `condition`, but on the rank only if a
+    joint is left out by an infinite one.
 
     Numbers smaller than `tolerance` beside the largest are taken for zero. A warning
     says so where there is no clear gap.

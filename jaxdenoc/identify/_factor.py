@@ -110,7 +110,7 @@ def visible_columns(model: Model) -> tuple[np.ndarray, ...]:
 
 
 def _absorbed(model, columns, logs, advance) -> list[tuple[np.ndarray, ...]]:
-    """Chunks dealt out to the workers in turn, each of which has a factor of its own."""
+    """Chunks dealt out to the workers in turn, each of which has its own factor."""
     absorb = _program(tuple(tuple(map(int, c)) for c in columns))
     nothing = tuple(np.zeros((len(c) + 1,) * 2) for c in columns)
     devices = jax.local_devices()

@@ -221,8 +221,8 @@ def _scale(model, parameters, given) -> np.ndarray:
     )
     if W.shape != (len(parameters),) or not (np.isfinite(W) & (W > 0)).all():
         raise ModelError(
-            f"prior_scale needs {len(parameters)} positive numbers, one for each of the "
-            "parameters in the order of their names."
+            f"prior_scale needs {len(parameters)} positive numbers, one for each "
+            "of the parameters in the order of their names."
         )
     return W
 

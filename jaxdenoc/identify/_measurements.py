@@ -1,6 +1,7 @@
 """Measurements: samples of a motion with the torques that went with it."""
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -15,7 +16,6 @@ from ..model import Model
 from ..simulate import Trajectory
 
 Host = np.ndarray | Array  # NumPy's, and JAX's inside of a program
-_TABLES = ("q", "qd", "qdd", "tau", "weight")
 
 
 class Measurements(eqx.Module):
@@ -68,7 +68,8 @@ class Measurements(eqx.Module):
             _check_finite(name, x)
         _check_weight(tables["weight"])
         _check_times(self.t)
-        self.q, self.qd, self.qdd, self.tau, self.weight = map(tables.get, _TABLES)
+        self.q, self.qd, self.qdd = (tables[name] for name in ("q", "qd", "qdd"))
+        self.tau, self.weight = tables["tau"], tables["weight"]
 
     @classmethod
     def of(cls, motion: Trajectory, model: Model) -> "Measurements":
@@ -132,7 +133,7 @@ def runs(t: np.ndarray, longest: float | None = None) -> list[slice]:
     if longest is None:
         longest = 1.5 * float(np.median(steps)) if len(steps) else 0.0
     ends = [0, *(np.flatnonzero(steps > longest) + 1), len(t)]
-    return [slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def as_logs(data: "Measurements | Iterable[Measurements]", model: Model) -> list:
