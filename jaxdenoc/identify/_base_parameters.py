@@ -18,8 +18,9 @@ from warnings import warn
 import numpy as np
 
 from .._errors import ModelError, ModelWarning
+from .._types import Numbers
 from ..model import Model
-from ._factor import Factor, factorized
+from ._factor import Factor, factorized, triangle
 from ._measurements import Measurements
 from ._parameters import Parameters, parameters_of
 
@@ -90,7 +91,7 @@ class BaseParameters:
         found[self.independent] = one
         return found
 
-    def project(self, pi: np.ndarray) -> np.ndarray:
+    def project(self, pi: Numbers) -> np.ndarray:
         """The base parameters β of parameters π, or of rows of them."""
         pi = np.asarray(pi, float)
         if pi.shape[-1:] != (len(self.parameters),):
@@ -132,7 +133,7 @@ def base_parameters(
     data: Factor | Measurements | Iterable[Measurements] | None = None,
     *,
     joints: bool | Iterable[str] = True,
-    noise: np.ndarray | None = None,
+    noise: Numbers | None = None,
     tolerance: float = TOLERANCE,
 ) -> BaseParameters:
     """Which combinations of the parameters the data can see; of the robot, if no data.
@@ -165,7 +166,7 @@ def analysed(parameters: Parameters, A: np.ndarray, tolerance: float) -> BasePar
     seen = np.flatnonzero(lengths)
     if not len(seen):
         raise ModelError("The torques show none of the parameters: the data are empty.")
-    unit = np.linalg.qr(A[:, seen] / lengths[seen], mode="r")
+    unit = triangle(A[:, seen] / lengths[seen])
     s = np.linalg.svd(unit, compute_uv=False)
     rank = int(np.sum(s > tolerance * s[0]))
     chosen = _independent(unit, rank)

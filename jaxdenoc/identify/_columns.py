@@ -179,7 +179,9 @@ def _factor(file, header, place, unit, model) -> float:
     quantity, k = place
     if not unit or quantity in OTHERS or _no_unit(place, model):
         return 1.0
-    table = _TIME if quantity == "t" else _UNITS[quantity, slides(model, quantity)[k]]
+    table = (
+        _TIME if quantity == "t" else _UNITS[quantity, bool(slides(model, quantity)[k])]
+    )
     if _tidy(unit) not in table:
         raise ModelError(
             f"{file}, column '{header}': '{unit}' is no unit of the "

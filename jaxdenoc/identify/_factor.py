@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, repeat
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ class Factor:
 
     def __add__(self, other: "Factor") -> "Factor":
         pairs = zip(self.triangles, other.triangles, strict=True)
-        both = tuple(np.linalg.qr(np.vstack(pair), mode="r") for pair in pairs)
+        both = tuple(triangle(np.vstack(pair)) for pair in pairs)
         return Factor(both, self.columns, self.counts + other.counts, self.size)
 
     def rows(self, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,6 +69,11 @@ class Factor:
     def torque_squares(self) -> np.ndarray:
         """‖τ_j‖² of every joint."""
         return np.array([np.sum(R[:, -1] ** 2) for R in self.triangles])
+
+
+def triangle(A: np.ndarray) -> np.ndarray:
+    """R of A = Q R, which has all lengths and angles of its columns."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
 
 
 def factorized(
@@ -115,19 +120,20 @@ def _absorbed(model, columns, logs, advance) -> list[tuple[np.ndarray, ...]]:
     nothing = tuple(np.zeros((len(c) + 1,) * 2) for c in columns)
     devices = jax.local_devices()
 
-    def work(me: int) -> tuple[np.ndarray, ...]:
+    def work(me: int, all_of_us: int) -> tuple[np.ndarray, ...]:
         R, device = nothing, devices[me % len(devices)]
         with jax.enable_x64(True), jax.default_device(device):
             for number, chunk in enumerate(_chunks(logs)):
-                if number % WORKERS == me:
+                if number % all_of_us == me:
                     R = jax.block_until_ready(absorb(model, R, *_padded(chunk)))
                     advance(len(chunk[0]))
         return tuple(map(np.asarray, R))
 
-    if sum(map(len, logs)) <= CHUNK:
-        return [work(0)]
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(work, range(WORKERS)))
+    workers = min(WORKERS, sum(-(-len(log) // CHUNK) for log in logs))
+    if workers == 1:
+        return [work(0, 1)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, range(workers), repeat(workers)))
 
 
 def _chunks(logs: list[Measurements]) -> Iterator[tuple[np.ndarray, ...]]:

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from .._errors import ModelError
+from .._types import Numbers
 from ..derivatives import regressor
 from ..model import Model, physically_consistent
 from ._base_parameters import TOLERANCE, BaseParameters, analysed
@@ -81,8 +82,8 @@ class LeastSquares:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        seen, alone = self.base.combination.any(axis=0), self.base.alone()
-        pairs = zip(seen, alone, strict=True)
+        seen, alone = np.any(self.base.combination, axis=0), self.base.alone()
+        pairs = zip(seen.tolist(), alone.tolist(), strict=True)
         return tuple("data" if a else "shared" if s else "prior" for s, a in pairs)
 
     @cached_property
@@ -120,8 +121,8 @@ def least_squares(
     data: Factor | Measurements | Iterable[Measurements],
     *,
     joints: bool | Iterable[str] = True,
-    noise: np.ndarray | None = None,
-    prior_scale: np.ndarray | None = None,
+    noise: Numbers | None = None,
+    prior_scale: Numbers | None = None,
     tolerance: float = TOLERANCE,
 ) -> LeastSquares:
     """Inertial and joint parameters from torques, and from the model where they end.
@@ -210,7 +211,8 @@ def _by_turns(factor, parameters, counted, prior, tolerance) -> np.ndarray:
 def _nearest(C: np.ndarray, W: np.ndarray) -> np.ndarray:
     """P = W² Cᵀ (C W² Cᵀ)⁻¹, with C P = 1: the smallest change, in units W."""
     Q, R = np.linalg.qr((C * W).T)
-    return W[:, None] * np.linalg.solve(R, Q.T).T
+    P = W[:, None] * np.linalg.solve(R, Q.T).T
+    return np.where(np.any(C, axis=0)[:, None], P, 0)  # not to rounding, to the bit
 
 
 def _scale(model, parameters, given) -> np.ndarray:

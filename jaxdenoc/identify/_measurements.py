@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .._batched import batched
 from .._errors import ModelError
-from .._types import Numbers
+from .._types import Number, Numbers
 from ..dynamics import forward_dynamics
 from ..model import Model
 from ..simulate import Trajectory
@@ -100,16 +100,16 @@ class Measurements(eqx.Module):
             f"{self.t[0]:.6g} s to {self.t[-1]:.6g} s, {missing} torques do not count)"
         )
 
-    def __getitem__(self, index: slice | Numbers) -> "Measurements":
+    def __getitem__(self, index: slice | int | Numbers) -> "Measurements":
         """The samples of a slice, of a mask, or of rising numbers."""
-        if np.ndim(index) == 0 and not isinstance(index, slice):  # type: ignore[arg-type]
+        if not isinstance(index, slice) and np.ndim(index) == 0:
             raise ModelError(
                 "Give a slice, a mask or numbers; for one, data[k : k + 1]."
             )
         at = index if isinstance(index, slice) else np.asarray(index)
         return Measurements(*(np.asarray(x)[at] for x in jax.tree.leaves(self)))
 
-    def split(self, held_out: float = 0.2) -> tuple["Measurements", "Measurements"]:
+    def split(self, held_out: Number = 0.2) -> tuple["Measurements", "Measurements"]:
         """What to fit and what to hold out: the last part of the time, in one piece."""
         if not 0 < held_out < 1:
             raise ModelError(f"held_out is {held_out}; give a fraction from 0 to 1.")
@@ -118,7 +118,7 @@ class Measurements(eqx.Module):
             raise ModelError(f"{len(self)} samples are too few to hold {held_out} out.")
         return self[:first], self[first:]
 
-    def pieces(self, longest: float | None = None) -> list["Measurements"]:
+    def pieces(self, longest: Number | None = None) -> list["Measurements"]:
         """The parts between gaps in time; by default, gaps of 1.5 median steps."""
         return [self[part] for part in runs(np.asarray(self.t), longest)]
 
@@ -127,7 +127,7 @@ class Measurements(eqx.Module):
         return np.sum(np.asarray(self.weight) != 0, axis=0)
 
 
-def runs(t: np.ndarray, longest: float | None = None) -> list[slice]:
+def runs(t: np.ndarray, longest: Number | None = None) -> list[slice]:
     """The stretches of times with no step longer than that."""
     steps = np.diff(t)
     if longest is None:

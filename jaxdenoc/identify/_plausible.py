@@ -47,8 +47,8 @@ def _positions(q, model, unsaid):
         unit, other = ("m", "mm") if slid else ("rad", "deg")
         yield (
             f"'{name}' goes from {least:.4g} to {most:.4g} {unit}, far beyond its "
-            f"limits {low:.4g} and {high:.4g}: maybe positions are in {_word(other)}; say "
-            f"units={{'q': '{other}'}}"
+            f"limits {low:.4g} and {high:.4g}: maybe positions are in "
+            f"{_word(other)}; say units={{'q': '{other}'}}"
         )
 
 

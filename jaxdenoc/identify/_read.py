@@ -8,6 +8,7 @@ from warnings import warn
 import numpy as np
 
 from .._errors import ModelError, ModelWarning
+from .._types import Number
 from ..model import Model
 from ._columns import OTHERS, Column, columns_of, coordinate_names
 from ._measurements import Measurements, runs
@@ -15,6 +16,7 @@ from ._plausible import doubts
 from ._smooth import filled, rates, usual_cutoff
 from ._table import Table, opened, some_of
 
+ENDS = 3  # periods of the cutoff, in which a filter knows too little of one side
 GAP = 10  # median steps, the longest gap that is filled
 FEWEST = 8  # samples of a run
 
@@ -25,8 +27,8 @@ def read_measurements(
     *,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
-    cutoff: float | None = None,
-    gap: float | None = None,
+    cutoff: Number | None = None,
+    gap: Number | None = None,
     motion: int | None = None,
 ) -> Measurements:
     """A log from a CSV, NPZ or Parquet file, for this robot.
@@ -43,7 +45,7 @@ def read_measurements(
     Velocities and accelerations that were not measured come from a filter without
     delay (`_smooth.py`), of this `cutoff` in Hz; by default it follows the spectrum of
     the positions, and `inf` is for no filter. What was measured stays as it is.
-    Samples within one period of the cutoff from the ends, where a filter knows one
+    Samples within three periods of the cutoff from the ends, where a filter knows one
     side only, have weight 0. So do torques that are missing, and samples whose motion
     was missing and was interpolated. Where it was missing for longer than `gap` seconds
     (ten median steps if not given), or a log stood still for so long, samples are
@@ -179,7 +181,7 @@ def _check_times(table: Table, t: np.ndarray) -> None:
         )
 
 
-def _by_runs(whole: dict[str, np.ndarray], longest: float, cutoff: float | None):
+def _by_runs(whole: dict[str, np.ndarray], longest: float, cutoff: Number | None):
     """Rates that were not measured, run by run; and how many samples are too few."""
     t = whole["t"]
     names = ("t", "q", "qd", "qdd", "tau", "weight")
@@ -191,8 +193,7 @@ def _by_runs(whole: dict[str, np.ndarray], longest: float, cutoff: float | None)
     found, dropped = [], 0
     for part in parts:
         run = {name: x[part] for name, x in whole.items()}
-        ends = 2 / cutoff if np.isfinite(cutoff) else 0.0
-        if len(run["t"]) < FEWEST or run["t"][-1] - run["t"][0] <= ends:
+        if len(run["t"]) < FEWEST or np.ptp(run["t"]) <= 2 * ENDS / cutoff:
             dropped += len(run["t"])
         else:
             found.append(_completed(run, cutoff))
@@ -200,7 +201,7 @@ def _by_runs(whole: dict[str, np.ndarray], longest: float, cutoff: float | None)
     return joined or {"t": np.zeros(0)}, dropped
 
 
-def _cutoff(whole, parts: list[slice], given: float | None) -> float:
+def _cutoff(whole, parts: list[slice], given: Number | None) -> float:
     if given is not None:
         if not given > 0:
             raise ModelError(
@@ -220,8 +221,8 @@ def _completed(run: dict[str, np.ndarray], cutoff: float) -> dict[str, np.ndarra
     else:
         found = rates(t, run["q"], cutoff, 1 if "qdd" in run else 2)
         run |= dict(zip(("qd", "qdd"), found, strict=False))
-    period = 1 / cutoff
-    run["weight"][(t < t[0] + period) | (t > t[-1] - period)] = 0
+    end = ENDS / cutoff
+    run["weight"][(t < t[0] + end) | (t > t[-1] - end)] = 0
     return run
 
 

@@ -14,6 +14,7 @@ EVEN = 1e-3  # steps; times off the even ones by less are taken for even
 MOST = 0.4  # of the sampling frequency, the highest cutoff that filters anything
 SHARE = 0.999  # of the power of the velocity, and a cutoff is so much higher than
 ABOVE = 5.0  # the frequency below which that share is
+LEAST = 30.0  # periods of the cutoff in a run, since some are lost at its ends
 FLOOR = 30.0  # times the noise floor, where a spectrum is taken for signal
 
 
@@ -78,7 +79,8 @@ def usual_cutoff(t: np.ndarray, x: np.ndarray) -> float:
 
     Of the spectrum of each column that stands out of the noise, whose level is that of
     the upper half of the band, the frequency is taken below which 99.9 % of the power
-    of the velocity is; and the highest of all columns.
+    of the velocity is; and the highest of all columns. Not less than 30 periods of the
+    cutoff are in the run, and nothing is filtered where nothing stands out.
     """
     from scipy.signal import welch
 
@@ -90,7 +92,9 @@ def usual_cutoff(t: np.ndarray, x: np.ndarray) -> float:
     total = np.cumsum(power, axis=0)
     reached = total >= SHARE * np.maximum(total[-1], 1e-300)
     top = np.where(total[-1] > 0, f[np.argmax(reached, axis=0)], 0)
-    return float(min(ABOVE * max(top.max(), f[1]), MOST / h))
+    if not top.any():
+        return MOST / h
+    return float(min(max(ABOVE * top.max(), LEAST / (t[-1] - t[0])), MOST / h))
 
 
 def _spline(t: np.ndarray, x: np.ndarray):

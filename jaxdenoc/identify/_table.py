@@ -9,6 +9,7 @@ sample is.
 import csv
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -111,12 +112,12 @@ class Text(Table):
     def _block(self, lines, at, columns) -> tuple[np.ndarray, np.ndarray]:
         """By NumPy where every cell is a number, and else cell by cell."""
         between = None if self.between == " " else self.between
-        try:
-            found = np.loadtxt(
-                lines, delimiter=between, usecols=columns, comments=None, ndmin=2
-            )
-        except ValueError:
-            found = np.zeros((0, 0))
+        found = np.zeros((0, 0))
+        if between and {s.count(between) for s in lines} == {len(self.names) - 1}:
+            with suppress(ValueError):
+                found = np.loadtxt(
+                    lines, delimiter=between, usecols=columns, comments=None, ndmin=2
+                )
         if len(found) == len(lines):
             return found, np.arange(at, at + len(lines))
         full = [(k, line) for k, line in enumerate(lines, at) if line.strip()]
