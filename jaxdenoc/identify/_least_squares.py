@@ -145,18 +145,24 @@ def least_squares(
     counted = factor.counts > 0
     if not counted.any():
         raise ModelError("No torque of the measurements counts: all weights are zero.")
+    every = all_values(model)
     sigma = _given_noise(model, noise)
     if sigma is None:
-        sigma = _by_turns(factor, parameters, counted, all_values(model), tolerance)
-    fit = _solved(factor, parameters, counted, sigma, all_values(model), tolerance)
-    C = fit.base.combination
+        usual = np.sqrt(factor.torque_squares() / np.maximum(factor.counts, 1))
+        usual = np.where(usual > 0, usual, usual.max() or 1.0)
+        base = analysed(parameters, factor.rows(_inverse(usual, counted))[0], tolerance)
+        at = parameters.columns[base.independent]
+        sigma = _by_turns(factor, at, counted, every, usual)
+    scale = _inverse(sigma, counted)
+    base = analysed(parameters, factor.rows(scale)[0], tolerance)
+    fit = _solved(factor, parameters.columns[base.independent], scale, every)
+    C = base.combination
     P = _nearest(C, W)
-    every = all_values(model)
     every[parameters.columns] += P @ fit.change
     rms = np.sqrt(factor.squares(every) / np.maximum(factor.counts, 1))
     return LeastSquares(
         prior=model,
-        base=fit.base,
+        base=base,
         values=every[parameters.columns],
         covariance=P @ fit.covariance @ P.T,
         base_values=C @ every[parameters.columns],
@@ -171,33 +177,29 @@ def least_squares(
 class _Fit:
     """The base parameters less those of the prior, for weights that were given."""
 
-    base: BaseParameters
     change: np.ndarray
     covariance: np.ndarray
     shares: np.ndarray  # p_j, of base parameters that rest on each joint
 
 
-def _solved(factor, parameters, counted, sigma, prior, tolerance) -> _Fit:
-    A, b = factor.rows(np.where(counted, 1 / np.where(counted, sigma, 1), 0))
-    base = analysed(parameters, A, tolerance)
-    d = base.lengths[base.independent]
-    Q, R = np.linalg.qr(A[:, parameters.columns[base.independent]] / d)
+def _solved(factor, at, scale, prior) -> _Fit:
+    """For the independent columns `at`, and 1 / σ of the joints."""
+    A, b = factor.rows(scale)
+    d = np.linalg.norm(A[:, at], axis=0)
+    Q, R = np.linalg.qr(A[:, at] / d)
     change = np.linalg.solve(R, Q.T @ (b - A @ prior)) / d
     half = np.linalg.inv(R) / d[:, None]
     sizes = [len(R_j) for R_j in factor.triangles]
     parts = np.split(np.sum(Q**2, axis=1), np.cumsum(sizes)[:-1])
-    return _Fit(base, change, half @ half.T, np.array([x.sum() for x in parts]))
+    return _Fit(change, half @ half.T, np.array([x.sum() for x in parts]))
 
 
-def _by_turns(factor, parameters, counted, prior, tolerance) -> np.ndarray:
+def _by_turns(factor, at, counted, prior, usual) -> np.ndarray:
     """Noise from residuals, weights from noise, until nothing changes."""
-    usual = np.sqrt(factor.torque_squares() / np.maximum(factor.counts, 1))
-    least = LEAST_NOISE * np.where(usual > 0, usual, usual.max() or 1.0)
-    sigma = np.maximum(usual, least)
+    least, sigma = LEAST_NOISE * usual, usual
     for _ in range(ROUNDS):
-        fit = _solved(factor, parameters, counted, sigma, prior, tolerance)
+        fit = _solved(factor, at, _inverse(sigma, counted), prior)
         x = prior.copy()
-        at = parameters.columns[fit.base.independent]
         x[at] += fit.change
         free = np.maximum(factor.counts - fit.shares, 1)
         found = np.maximum(np.sqrt(factor.squares(x) / free), least)
@@ -206,6 +208,12 @@ def _by_turns(factor, parameters, counted, prior, tolerance) -> np.ndarray:
         if same:
             break
     return sigma
+
+
+def _inverse(sigma, counted) -> np.ndarray:
+    """1 / σ, and zero for joints without torques that count."""
+    some = counted & (sigma > 0)
+    return np.where(some, 1 / np.where(some, sigma, 1), 0)
 
 
 def _nearest(C: np.ndarray, W: np.ndarray) -> np.ndarray:

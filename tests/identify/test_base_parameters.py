@@ -93,7 +93,7 @@ def test_the_null_space_is_orthonormal_and_of_no_effect():
     np.testing.assert_allclose(N.T @ N, np.eye(24), atol=1e-12)
     np.testing.assert_allclose(base.combination @ N, 0, atol=1e-12)
     alone = base.alone()
-    assert 0 < alone.sum() and np.abs(N[alone]).max() < 1e-15
+    assert alone.sum() > 0 and np.abs(N[alone]).max() < 1e-15
     assert np.abs(N[~alone]).sum(axis=1).min() > 1e-3
     with pytest.raises(jd.ModelError, match=r"60 parameters"):
         base.project(np.zeros(10))

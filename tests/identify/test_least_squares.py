@@ -205,5 +205,5 @@ def test_refused():
     ]:
         with pytest.raises(jd.ModelError, match=message):
             jd.least_squares(ARM, *args, **keys)
-    with pytest.raises(jd.ModelError, match="3 positions.*nq = 6"):
+    with pytest.raises(jd.ModelError, match=r"3 positions.*nq = 6"):
         factorized(jd.robots.stanford_arm(), data)

@@ -98,7 +98,7 @@ def test_parts():
     assert [len(piece) for piece in data.pieces()] == [6, 4]
     assert [len(piece) for piece in data.pieces(4.0)] == [10]
     for wrong in (0, 1.0, -0.2, 0.01, 0.99):
-        with pytest.raises(jd.ModelError, match="held_out|too few"):
+        with pytest.raises(jd.ModelError, match=r"held_out|too few"):
             data.split(wrong)
     with pytest.raises(jd.ModelError, match="slice"):
         data[3]

@@ -26,7 +26,7 @@ def arm():
 
 def swing(t):
     """q, θ̇, θ̈ at these times."""
-    at = np.outer(t, W) + [0.3, 1.0]
+    at = np.outer(t, W) + np.array([0.3, 1.0])
     return np.sin(at), W * np.cos(at), -(W**2) * np.sin(at)
 
 
@@ -231,7 +231,7 @@ def test_one_motion_of_a_batch(arm, tmp_path):
     rows = [np.stack([x, 2 * x]) for x in swing(t)]
     t = np.stack([t, t])
     jd.Trajectory(*map(jnp.asarray, (t, *rows))).to_csv(tmp_path / "two.csv", arm)
-    with pytest.raises(jd.ModelError, match="2 motions. Say which: motion=0"):
+    with pytest.raises(jd.ModelError, match=r"2 motions\. Say which: motion=0"):
         jd.read_measurements(tmp_path / "two.csv", arm)
     data = jd.read_measurements(tmp_path / "two.csv", arm, motion=1, cutoff=np.inf)
     np.testing.assert_array_equal(data.q, rows[0][1])
