@@ -20,6 +20,7 @@ import numpy as np
 from .._errors import ModelError, ModelWarning
 from .._types import Numbers
 from ..model import Model
+from ._columns import slides
 from ._factor import Factor, factorized, triangle
 from ._measurements import Measurements
 from ._parameters import Parameters, parameters_of
@@ -143,8 +144,8 @@ def base_parameters(
     left, since a motion that is poor shows less. Parameters are the ten of every link,
     and of every joint those that `joints` names, of "armature", "damping", "friction".
     `noise` is the standard deviation of every joint's torque, by which rows are divided
-    (one, if not given): it has a bearing on `condition`, but on the rank only if a
-    joint is left out by an infinite one.
+    for the `condition`; if it is not given, rows are scaled so that no joint outweighs
+    another.
 
     Numbers smaller than `tolerance` beside the largest are taken for zero. A warning
     says so where there is no clear gap.
@@ -154,7 +155,10 @@ def base_parameters(
     if data is None:
         data = [_random_motion(model)]
     factor = data if isinstance(data, Factor) else factorized(model, data)
-    scale = 1 / (np.ones(model.nv) if noise is None else np.asarray(noise, float))
+    if noise is None:
+        scale = factor.balance(parameters.columns)
+    else:
+        scale = 1 / np.asarray(noise, float)
     return analysed(parameters, factor.rows(scale)[0], tolerance)
 
 
@@ -222,18 +226,22 @@ def _independent(unit: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _random_motion(model: Model) -> Measurements:
-    """States of any kind, as many as leave no combination unseen by chance."""
+    """States of any kind, as many as leave no combination unseen by chance.
+
+    What slides goes as far as the robot's joints lie apart, about.
+    """
     rng = np.random.default_rng(0)
+    apart = np.linalg.norm(np.asarray(model.placement.translation, float), axis=1)
+    length = float(apart[apart > 0].mean()) if apart.any() else 1.0
+    far = np.where(slides(model, "q"), length, np.pi)
+    unit = np.where(slides(model, "qd"), length, 1.0)
     count = 64 + 8 * model.n_links
-    kinds = model.joint_kinds[1:] if model.floating_base else model.joint_kinds
-    reach = np.where(np.array(kinds, object) == "prismatic", 1.0, np.pi)
-    q = rng.uniform(-1, 1, (count, len(kinds))) * reach
+    q = rng.uniform(-1, 1, (count, model.nq)) * far
     if model.floating_base:
-        base = rng.normal(size=(count, 7))
-        base[:, 3:] /= np.linalg.norm(base[:, 3:], axis=1, keepdims=True)
-        q = np.hstack([base, q])
-    qd, qdd = 2 * rng.normal(size=(2, count, model.nv))
-    return Measurements(np.arange(count), q, qd, 3 * qdd, np.zeros_like(qd))
+        p = rng.normal(size=(count, 4))
+        q[:, 3:7] = p / np.linalg.norm(p, axis=1, keepdims=True)
+    qd, qdd = rng.normal(size=(2, count, model.nv)) * unit
+    return Measurements(np.arange(count), q, 2 * qd, 6 * qdd, np.zeros_like(qd))
 
 
 def _warn_if_in_doubt(s: np.ndarray, rank: int) -> None:

@@ -71,6 +71,26 @@ class Factor:
             b.append(R[:, -1] * s)
         return np.concatenate(A), np.concatenate(b)
 
+    def balance(self, of: np.ndarray) -> np.ndarray:
+        """Numbers to multiply the joints' rows by, so that no unit of theirs matters.
+
+        With the columns `of` then scaled to length one, an entry is as large in the
+        rows of one joint as in those of another.
+        """
+        N = np.zeros((len(self.counts), self.size))
+        for row, R, columns in zip(N, self.triangles, self.columns, strict=True):
+            row[columns] = np.sum(R[:, :-1] ** 2, axis=0)
+        N = N[:, of]
+        some = N > 1e-28 * N.max()  # squares: not those of rounding
+        scale = np.ones(len(N))
+        for _ in range(20):  # to a per cent or so, which is enough
+            d = scale @ N
+            share = np.where(some, N / np.where(d > 0, d, 1), 0).sum(axis=1)
+            scale = np.where(
+                share > 0, some.sum(axis=1) / np.where(share > 0, share, 1), 0
+            )
+        return np.sqrt(scale)
+
     def squares(self, x: np.ndarray) -> np.ndarray:
         """‖Y_j x - τ_j‖² of every joint, for parameters x of all columns."""
         pairs = zip(self.triangles, self.columns, strict=True)
@@ -123,13 +143,13 @@ def _triangles(columns, gram) -> tuple[np.ndarray, ...]:
     """R of every joint from `gram(S)`, which sums up (A S)ᵀ (A S) over the logs."""
     first = gram(tuple(np.eye(len(c) + 1) for c in columns))
     lengths = [np.sqrt(np.diagonal(G)) for G in first]
-    lengths = [np.where(d > 0, d, 1) for d in lengths]
-    R1 = [
-        _root(G / np.outer(d, d), FIRST) * d
-        for G, d in zip(first, lengths, strict=True)
-    ]
+    R1 = []
+    for G, d in zip(first, lengths, strict=True):
+        d = np.where(d > 0, d, 1)
+        R1.append(_root(G / np.outer(d, d), FIRST) * d)
     second = gram(tuple(np.linalg.inv(R) for R in R1))
-    return tuple(_root(G, SECOND) @ R for G, R in zip(second, R1, strict=True))
+    found = zip(second, R1, lengths, strict=True)
+    return tuple((_root(G, SECOND) @ R) * (d > 0) for G, R, d in found)
 
 
 def _root(G: np.ndarray, shift: float) -> np.ndarray:

@@ -133,6 +133,8 @@ def test_no_unit_matters():
     base, other = of_robot("stanford"), jd.base_parameters(small, joints=False)
     np.testing.assert_array_equal(base.independent, other.independent)
     assert other.gap > 1e10
+    np.testing.assert_allclose(other.condition, base.condition, rtol=1e-3)
+    assert other.names[1] == base.names[1]
 
 
 def test_free_base_and_tree():
