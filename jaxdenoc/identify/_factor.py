@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, repeat
+from threading import Lock
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +82,7 @@ class Factor:
         for row, R, columns in zip(N, self.triangles, self.columns, strict=True):
             row[columns] = np.sum(R[:, :-1] ** 2, axis=0)
         N = N[:, of]
-        some = N > 1e-28 * N.max()  # squares: not those of rounding
+        some = 1e-28 * N.max() < N  # squares: not those of rounding
         scale = np.ones(len(N))
         for _ in range(20):  # to a per cent or so, which is enough
             d = scale @ N
@@ -159,7 +160,7 @@ def _root(G: np.ndarray, shift: float) -> np.ndarray:
 
 def _gram(model, program, logs, advance, S) -> list[np.ndarray]:
     """Chunks dealt out to the workers in turn, each of which has its own sums."""
-    devices = jax.local_devices()
+    devices, lock = jax.local_devices(), Lock()
     nothing = tuple(np.zeros_like(x) for x in S)
 
     def work(me: int, all_of_us: int) -> tuple[np.ndarray, ...]:
@@ -168,7 +169,8 @@ def _gram(model, program, logs, advance, S) -> list[np.ndarray]:
             for number, chunk in enumerate(_chunks(logs)):
                 if number % all_of_us == me:
                     G = jax.block_until_ready(program(model, S, G, *_padded(chunk)))
-                    advance(len(chunk[0]))
+                    with lock:
+                        advance(len(chunk[0]))
         return tuple(map(np.asarray, G))
 
     workers = min(WORKERS, sum(-(-len(log) // CHUNK) for log in logs))

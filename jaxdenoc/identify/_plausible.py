@@ -40,6 +40,8 @@ def _positions(q, model, unsaid):
         k = skip + j
         if ("q", k) not in unsaid or not np.isfinite([low, high]).all():
             continue
+        if not np.isfinite(q[:, k]).any():
+            continue
         least, most = np.nanmin(q[:, k]), np.nanmax(q[:, k])
         if max(low - least, most - high) > FAR * (high - low) + 0.1:
             far.append((names[k], least, most, low, high, sliding[k]))

@@ -62,7 +62,7 @@ def read_measurements(
     said = [f"columns were not used: {', '.join(some_of(unused))}"] if unused else []
     said += doubts(used, arrays, model)
 
-    longest = (gap or GAP * float(np.median(np.diff(t)))) * (1 + 1e-9)
+    longest = _longest(t, gap)
     weight = np.isfinite(arrays["tau"]).astype(float)
     arrays["tau"] = np.where(weight > 0, arrays["tau"], 0.0)
     lost = np.zeros(len(t), bool)
@@ -179,6 +179,14 @@ def _check_times(table: Table, t: np.ndarray) -> None:
         table.refuse(
             f"the time {t[i]:.12g} s comes after {t[i - 1]:.12g} s. Sort the rows.", i
         )
+
+
+def _longest(t: np.ndarray, gap: Number | None) -> float:
+    if gap is None:
+        gap = GAP * float(np.median(np.diff(t)))
+    if not gap > 0:
+        raise ModelError(f"gap is {gap}; give a time in seconds.")
+    return gap * (1 + 1e-9)  # a gap of just so many steps, rounded, is as long as it
 
 
 def _by_runs(whole: dict[str, np.ndarray], longest: float, cutoff: Number | None):

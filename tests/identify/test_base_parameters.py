@@ -120,6 +120,12 @@ def test_in_words():
                          "link3.Iyz")  # fmt: skip
     assert "link1.m" in base.invisible and "link2.m" not in base.invisible
     assert base.words(0, digits=1, least=2.0) == "link1.m·cx"
+    # of the Stanford arm, inner links stand for outer ones
+    names = of_robot("stanford").names
+    assert names[0] == "link1.Izz + link2.Iyy + link3.Izz"
+    assert names[8] == "link3.m + link4.m + link5.m + link6.m"
+    assert "link3.m·cz + link4.m·cz + 0.6·link5.m + 0.6·link6.m" in names
+    assert names[-4:] == ("link6.Ixy", "link6.Ixz", "link6.Iyz", "link6.Izz")
 
 
 def test_no_unit_matters():

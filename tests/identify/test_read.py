@@ -109,6 +109,7 @@ def test_refused_files_and_arguments(arm, tmp_path):
         (path, {"units": {"x": "deg"}}, r"units names 'x'"),
         (path, {"units": {"q": "parsec"}}, r"'parsec' is no unit of the position"),
         (path, {"cutoff": -1.0}, r"cutoff is -1"),
+        (path, {"gap": 0}, r"gap is 0"),
         (path, {"cutoff": 0.1}, r"long enough to be filtered"),
         (path, {"motion": 1}, r"no column 'motion'"),
     ]:
@@ -167,6 +168,17 @@ def test_semicolons_and_decimal_commas(arm, tmp_path):
     data = jd.read_measurements(path, arm)
     assert data.q[3, 0] == 0.25 and data.t[-1] == 1.1
     assert data.weight[5, 0] == 0 and data.weight.sum() == 23
+
+
+@pytest.mark.parametrize("between", [" ", "\t", ";", ", "])
+def test_what_numpy_writes(between, arm, tmp_path):
+    t = 0.01 * np.arange(40)
+    q, qd, qdd = swing(t)
+    head = f"{HEAD},{RATES}".replace(",", between)
+    columns = np.column_stack([t, q, qd, qd, qdd])
+    np.savetxt(tmp_path / "log.txt", columns, delimiter=between, header=head)
+    data = jd.read_measurements(tmp_path / "log.txt", arm)
+    np.testing.assert_allclose(data.qdd, qdd, rtol=1e-15)
 
 
 @pytest.mark.parametrize("limits, message", [
