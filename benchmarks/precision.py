@@ -14,8 +14,8 @@ The robots, of revolute joints where nothing else is said:
 
 - straight n: equal rods along the first axis at q = 0, in motion; "turned" are the
   same, at rest, with the first joint at a random angle;
-- spread s, n: random chains whose masses are 10^±s and whose lengths 10^(-0.75s ... 
-  0.25s), in random states;
+- spread s, n: random chains, masses times 10^±s, lengths times 10^(-0.75s...0.25s), in
+  random states, in motion;
 - Panda, UR5, Solo12, Talos, the latter two with a free base, in random states.
 
 Rates, forces and directions of derivatives are standard normal. "input" is the
@@ -175,13 +175,18 @@ def _rollout(model, s):
     return jnp.concatenate([motion.q[-1], motion.qd[-1]])
 
 
+def _end(robot, q, qd):
+    q, qd = robot.rollout(q, qd, DT, STEPS)
+    return q + qd
+
+
 EXACT = {
     "ID": lambda robot, s: robot.inverse_dynamics(s.q, s.qd, s.x),
     "FD": lambda robot, s: robot.forward_dynamics(s.q, s.qd, s.x),
     "ℳ": lambda robot, s: robot.mass_matrix(s.q),
     "slope": lambda robot, s: robot.slope(*s[:6]),
     "gradient": lambda robot, s: robot.gradient(s.q, s.qd, s.x, s.weights),
-    "motion": lambda robot, s: sum(robot.rollout(s.q, s.qd, DT, STEPS), []),
+    "motion": lambda robot, s: _end(robot, s.q, s.qd),
 }
 FUNCTIONS = {  # as the README names them: the exact one, and the library's
     "ID": ("ID", lambda m, s: jd.inverse_dynamics(m, s.q, s.qd, s.x)),
@@ -244,8 +249,8 @@ def growth(draw, change=1e-12):
     dq, dqd = ([change * x for x in robot.numbers(rng.normal(size=robot.nv))]
                for _ in range(2))  # fmt: skip
     moved = [x + y for x, y in zip(s.qd, dqd, strict=True)]
-    end = EXACT["motion"](robot, s)
-    other = sum(robot.rollout(robot.integrate(s.q, dq), moved, DT, STEPS), [])
+    end = _end(robot, s.q, s.qd)
+    other = _end(robot, robot.integrate(s.q, dq), moved)
     apart = [x - y for x, y in zip(other, end, strict=True)]
     norms = [np.linalg.norm(exact.halves(x)[0]) for x in (apart, end)]
     return float(norms[0] / norms[1] / change)
@@ -333,7 +338,7 @@ def main(argv=None):
         names = [name for name in FUNCTIONS if name != "motion" and possible(name)]
         names += ["input"] * (dtype == "float32")
         rows = [
-            {"robot": r.name} | {name: cell(found[r.name][dtype][name]) for name in names}
+            {"robot": r.name} | {f: cell(found[r.name][dtype][f]) for f in names}
             for r in all_robots
         ]
         common.show(console, f"{dtype}: median / worst", rows)

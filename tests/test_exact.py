@@ -119,7 +119,7 @@ def test_all_digits(floating_base):
     weights = robot.numbers(rng.normal(size=model.nv))
     slope = robot.slope(q, qd, tau, *directions)
     gradient = robot.gradient(q, qd, tau, weights)
-    along = sum(directions, [])
+    along = [y for direction in directions for y in direction]
     left = sum(a * b for a, b in zip(weights, slope, strict=True))
     right = sum(a * b for a, b in zip(gradient, along, strict=True))
     assert abs(left - right) < 1e-25 * abs(left)

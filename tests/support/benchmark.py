@@ -1,4 +1,4 @@
-"""The benchmark scripts as modules. They are not installed, but stand beside `tests`."""
+"""The benchmark scripts as modules: not installed, but in the folder beside."""
 
 import importlib
 import sys
