@@ -305,7 +305,10 @@ class Robot:
             f_i = plus(self._momentum(i, a_i), crf(V_i, self._momentum(i, V_i)))
             if fext is not None:
                 f_i = plus(f_i, times(-self.one, fext[i]))
-            V.append(V_i), a.append(a_i), f.append(f_i), poses.append(pose)
+            V.append(V_i)
+            a.append(a_i)
+            f.append(f_i)
+            poses.append(pose)
         tau = [self.zero] * self.nv
         for i in reversed(range(self.n)):
             for k, H in self._columns(i):
@@ -345,8 +348,11 @@ class Robot:
             b_i = crf(V_i, self._momentum(i, V_i))
             if fext is not None:
                 b_i = plus(b_i, times(-self.one, fext[i]))
-            V.append(V_i), c.append(crm(V_i, vJ)), bias.append(b_i)
-            P.append(self._inertia(i)), poses.append(pose)
+            V.append(V_i)
+            c.append(crm(V_i, vJ))
+            P.append(self._inertia(i))
+            bias.append(b_i)
+            poses.append(pose)
         released: list[Any] = [None] * self.n
         for i in reversed(range(self.n)):
             u = {
