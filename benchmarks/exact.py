@@ -463,11 +463,16 @@ class Robot:
         return [*add(tuple(q[:3]), mat_vec(R, v)), *(x / length for x in p), *rest]
 
     def rollout(self, q, qd, dt, steps):
-        """q and θ̇ after so many semi-implicit steps without joint forces."""
+        """q and θ̇ after so many semi-implicit steps without joint forces.
+
+        An OverflowError where the steps are too long for the robot, and it flies apart.
+        """
         dt, tau = self.by.number(dt), [self.zero] * self.nv
         for _ in range(steps):
             qdd = self.forward_dynamics(q, qd, tau)
             qd = [x + dt * y for x, y in zip(qd, qdd, strict=True)]
+            if max(map(abs, qd)) > 1e9:
+                raise OverflowError
             q = self.integrate(q, [dt * x for x in qd])
         return q, qd
 
