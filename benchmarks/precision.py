@@ -8,7 +8,7 @@ that of the rounded numbers: what is left is the error of the arithmetic,
     ‖x - x*‖ / ‖x*‖ ,   median and worst of some draws; "fails" is not finite.
 
     python benchmarks/precision.py [--links 1 8 64 512] [--spreads 0 1 2] [--draws 12]
-        [--rollout-links 64] [--quick] [--json PATH]
+        [--rollout-links 64] [--quick] [--verbose] [--json PATH]
 
 The robots, of revolute joints where nothing else is said:
 
@@ -30,8 +30,9 @@ rounding, 6e-8 in float32 and 1e-16 in float64. Draws whose rates pass 1e9 withi
 second are left out: for them the steps are too long in any arithmetic.
 
 The last table is the README's, which `tests/test_precision.py` holds: the worst of all
-draws with a margin of a half, rounded up to one digit. A fewer draws there are for more
-than 64 links. Needs the extra `test` (gmpy2, mpmath, example-robot-data).
+draws with a margin of a half, rounded up to one digit. There are a third as many draws
+of more than 64 links, and a fourth as many motions. Needs the extra `test` (gmpy2,
+mpmath, example-robot-data).
 """
 
 import argparse
@@ -39,6 +40,7 @@ import math
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import common
@@ -266,7 +268,8 @@ def measured(robot, draws, most):
     found: dict[str, dict[str, list]] = {dtype: {} for dtype in TYPES}
     growths = []
     for k in range(draws):
-        draw, moves = robot.draw(k), ["motion"] * (robot.n <= most)
+        draw = robot.draw(k)
+        moves = ["motion"] * (robot.n <= most and k < max(draws // 4, 1))
         try:
             growths += [growth(draw) for _ in moves]
         except OverflowError:
@@ -325,6 +328,7 @@ def main(argv=None):
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--rollout-links", type=int, default=64)
     parser.add_argument("--quick", action="store_true", help="few and short robots")
+    parser.add_argument("--verbose", action="store_true", help="the time after each")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args(argv)
     console = Console(width=180)
@@ -334,9 +338,12 @@ def main(argv=None):
         args.links, args.draws, args.rollout_links = [1, 8], min(args.draws, 3), 8
     all_robots = list(robots(args.links, args.spreads, real_ones))
     found = {}
+    start = perf_counter()
     for robot in track(all_robots, "Measuring", console=console, transient=True):
         draws = args.draws if robot.n <= 64 else max(args.draws // 3, 1)
         found[robot.name] = measured(robot, draws, args.rollout_links)
+        if args.verbose:
+            console.print(f"{robot.name}: {perf_counter() - start:.0f} s")
     for dtype in TYPES:
         names = [name for name in FUNCTIONS if name != "motion" and possible(name)]
         names += ["input"] * (dtype == "float32")
