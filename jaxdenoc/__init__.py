@@ -13,6 +13,14 @@ from ._batched import batched as batched
 from ._errors import ModelError as ModelError
 from ._errors import ModelWarning as ModelWarning
 from ._rules import autodiff_rules as autodiff_rules
+from .conditioning import Condition as Condition
+from .conditioning import ConditionMonitor as ConditionMonitor
+from .conditioning import Health as Health
+from .conditioning import condition_number as condition_number
+from .conditioning import diagonal_ratio as diagonal_ratio
+from .conditioning import extreme_eigenvalues as extreme_eigenvalues
+from .conditioning import health as health
+from .conditioning import pivot_ratio as pivot_ratio
 from .derivatives import bias_acceleration as bias_acceleration
 from .derivatives import christoffel_symbols as christoffel_symbols
 from .derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives

@@ -87,6 +87,43 @@ def test_decoupled_control(tmp_path, capsys):
     assert "distance from e^(-2ct)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.cites("MATH 8; MATH 14, C1 to C8")
+def test_conditioning(tmp_path, capsys):
+    run = script("examples/08_conditioning.py")["main"]
+    start = "30° off the vertical"
+    found = run(tmp_path, links=(4,), starts=(start,), lengths=(4, 8))
+
+    # as printed in the note, whose own κ and θ̈ come from rounded digits
+    golden = json.loads((GOLDEN / "chain4_condition.json").read_text())["cases"]
+    printed = golden["printed"]
+    np.testing.assert_allclose(found["found"]["ℳ"], printed["I"], atol=6e-5)
+    np.testing.assert_allclose(found["found"]["φ"], printed["phi"], atol=6e-5)
+    np.testing.assert_allclose(found["found"]["θ̈"], printed["qdd"], atol=2e-3)
+    kappa = golden["fitted_solid_rod"]["kappa"]
+    np.testing.assert_allclose(found["kappa"], kappa, rtol=1e-9)
+    np.testing.assert_allclose(found["change"], [7.6, 14.3, 42.9, 55.6], atol=0.1)
+
+    golden = json.loads((GOLDEN / "chain_swing.json").read_text())["chains"]["4"]
+    see = found["swings"][start][4]
+    np.testing.assert_allclose(see["t"], golden["t"], atol=1e-12)
+    for mine, theirs in {
+        "κ": "kappa",
+        "δ": "diag_ratio",
+        "δ_s": "scaled_diag_ratio",
+        "reverse pivots": "pivot_ratio_reverse",
+        "forward pivots": "pivot_ratio_forward",
+    }.items():
+        np.testing.assert_allclose(see[mine], golden[theirs], rtol=1e-6)
+    assert 0.99 < found["growth"][8] / (4 * 8**4) < 1.10
+    assert 0.1 < found["shares"][3] < 0.3
+    assert found["errors"]["recursive"] < 1e-4 and found["errors"]["dense"] > 1e-2
+    for name in "hanging", "growth":
+        assert is_png(tmp_path / f"conditioning_{name}.png")
+    printed = capsys.readouterr().out
+    assert "κ = 1074.20" in printed and "what does not hold" in printed
+
+
 @pytest.mark.cites("MATH 17")
 def test_operation_counts(tmp_path, capsys):
     module = script("benchmarks/operation_counts.py")

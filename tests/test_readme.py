@@ -11,7 +11,7 @@ import pytest
 def test_snippets(tmp_path, monkeypatch):
     text = (Path(__file__).parents[1] / "README.md").read_text()
     snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 7
+    assert len(snippets) == 8
     monkeypatch.chdir(tmp_path)
     names = {}
     for snippet in snippets:
@@ -30,4 +30,5 @@ def test_snippets(tmp_path, monkeypatch):
     assert np.ptp(names["kept"].energy(names["swing"])) < 1e-11
     assert names["stopped"].status.reason == names["until"].status.reason == 2
     np.testing.assert_allclose(names["until"].q[-1, 0], 0.6, atol=1e-7)
+    assert 0.3 < names["watched"].condition.estimate[-1] / names["kappa"] < 3
     assert len(names["data"]) == 200 and not names["data"].missing()

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._errors import ModelError
+from .._jit import precise
 from .._types import Joints, Position, Square
 from ..dynamics import (
     factorize,
@@ -59,11 +60,13 @@ class SetPoint(eqx.Module):
         """e = Ŷ - Y(q), where Y stacks the link's position and its three axes."""
         return _stacked(self.target) - _stacked(frame_pose(self.model, q, self.link))
 
+    @precise
     def lyapunov(self, q: Position, qd: Joints) -> Float[Array, ""]:
         """½ νᵀν + ½ eᵀ W e, which falls along every motion under this law."""
         e = self.error(q)
         return kinetic_energy(self.model, q, qd) + e @ self.weight @ e / 2
 
+    @precise
     def __call__(self, t, q: Position, qd: Joints) -> Joints:
         f = factorize(self.model, q)
         braking = f.joint_torques(-self.rate_gain * f.total_rates(qd))

@@ -21,6 +21,7 @@ from ..recursion import (
     innovations,
     on_manifold,
     posture,
+    solve_U,
     solve_UT,
     wrenches,
 )
@@ -52,18 +53,20 @@ def forward_dynamics(
 
     "recursive" is Saha's U D Uᵀ scheme in O(n), three sweeps that never form ℳ
     [Saha 1999 §5.2; MATH 6.1]. "parallel" makes each sweep a scan of depth O(log n),
-    for one long robot on a wide machine [MATH 9]; it cannot do massless links, and
-    `refine` times it corrects θ̈ by what inverse dynamics finds wrong, which helps where
-    links differ by orders of magnitude. "dense" makes ℳ and takes its Cholesky factor,
-    O(n³). "auto" is the one of the first two that was found to be faster for a robot of
-    this length, alone or in a batch. Derivatives go by the recursion always.
+    for one long robot on a wide machine [MATH 9]; it cannot do massless links. "dense"
+    makes ℳ and takes its Cholesky factor, O(n³). "auto" is the one of the first two
+    that was found to be faster for a robot of this length, alone or in a batch.
+    Derivatives go by the recursion always.
+
+    `refine` times θ̈ is corrected by what inverse dynamics finds wrong with it,
+    θ̈ += ℳ⁻¹ (τ - ID(θ̈)), which helps where links differ by orders of magnitude, and
+    can cost digits on long chains of equal ones [MATH 9.4].
     """
     check_state(model, q=q, qd=qd, tau=tau, fext=fext)
-    if refine and method != "parallel":
-        raise ValueError("refine goes with method='parallel' only.")
+    if refine < 0:
+        raise ValueError(f"refine is {refine}; it is a number of corrections.")
     if method == "dense":
-        bias = inverse_dynamics(model, q, qd, jnp.zeros_like(qd), fext)
-        return cho_solve(cho_factor(mass_matrix(model, q)), tau - bias)
+        return _dense(model, q, qd, tau, fext, refine)
     if method not in ("recursive", "parallel", "auto"):
         names = "'recursive', 'parallel', 'dense' or 'auto'"
         raise ValueError(f"method is '{method}'; it can be {names}.")
@@ -71,7 +74,16 @@ def forward_dynamics(
     return (closed if closed_rules() else plain)(model, q, qd, tau, fext)
 
 
-def _recursive(model, q, qd, tau, fext) -> Joints:
+def _dense(model, q, qd, tau, fext, refine) -> Joints:
+    """ℳ and its Cholesky factor."""
+    factor, qdd = cho_factor(mass_matrix(model, q)), jnp.zeros_like(qd)
+    for _ in range(1 + refine):
+        left = tau - inverse_dynamics(model, q, qd, qdd, fext)
+        qdd = qdd + cho_solve(factor, left)
+    return qdd
+
+
+def _recursive(model, q, qd, tau, fext, refine=0) -> Joints:
     """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê."""
     rows = model.rows
     here = posture(model, q)
@@ -79,8 +91,14 @@ def _recursive(model, q, qd, tau, fext) -> Joints:
     f = wrenches(model, here, rows.from_velocities(qd), None, external)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
-    e, _, G = innovations(here, bodies(model), f, driving, armature)
-    return rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
+    e, D, G = innovations(here, bodies(model), f, driving, armature)
+    qdd = rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
+    for _ in range(refine):
+        left = rows.from_velocities(tau - newton_euler(model, q, qd, qdd, fext))
+        e = solve_U(here.phi, here.H, G, left, rows.tree) / D
+        more = solve_UT(here.phi, here.H, G, e, rows.tree)
+        qdd = qdd + rows.to_velocities(more)
+    return qdd
 
 
 @cache
@@ -90,7 +108,8 @@ def _way(method: str, refine: int) -> tuple[Callable, Callable]:
     if method == "parallel":
         run = in_tiles(scans)
     else:
-        run = in_tiles(_recursive, alone=scans if method == "auto" else None)
+        sweeps = partial(_recursive, refine=refine)
+        run = in_tiles(sweeps, alone=scans if method == "auto" else None)
     return with_rule(run, _derivative, keep=lambda at, qdd: (at, qdd)), run
 
 

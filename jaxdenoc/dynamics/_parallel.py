@@ -54,8 +54,7 @@ inverse_dynamics_parallel = newton_euler_by(posture, wrenches, joint_forces)
 def forward_dynamics_parallel(model, q, qd, tau, fext, refine: int = 0) -> Joints:
     """Saha's U D Uᵀ scheme, each of its sweeps a scan [MATH 9.2, 9.3].
 
-    `refine` times θ̈ += ℳ⁻¹ (τ - ID(θ̈)). That helps where links differ by orders of
-    magnitude, and can cost digits on long chains of equal ones [MATH 9.4].
+    `refine` times θ̈ += ℳ⁻¹ (τ - ID(θ̈)).
     """
     rows = model.rows
     here = posture(model, q)

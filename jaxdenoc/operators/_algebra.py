@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from .._jit import precise
 from .._types import Number
 
 Vector = Float[Array, " k"]
@@ -42,9 +43,8 @@ class Operator(eqx.Module):
 
     def dense(self) -> Float[Array, "rows columns"]:
         """The matrix, column by column: to look at and to test with."""
-        return jax.vmap(self.apply, out_axes=1)(
-            jnp.eye(self.shape[1], dtype=self.dtype)
-        )
+        one = jnp.eye(self.shape[1], dtype=self.dtype)
+        return jax.vmap(precise(self.apply), out_axes=1)(one)
 
     @overload
     def __matmul__(self, other: "Operator") -> "Operator": ...
@@ -63,7 +63,8 @@ class Operator(eqx.Module):
                 f"{x.shape}. Give it a stacked vector of {self.shape[1]} numbers, or a "
                 "matrix with such columns."
             )
-        return self.apply(x) if x.ndim == 1 else jax.vmap(self.apply, 1, 1)(x)
+        apply = precise(self.apply)
+        return apply(x) if x.ndim == 1 else jax.vmap(apply, 1, 1)(x)
 
     def __add__(self, other: "Operator | Number") -> "Operator":
         other = _as_operator(other, self)

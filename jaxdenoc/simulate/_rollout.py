@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from .._errors import ModelError
 from .._types import Joints, Position, Scalar
+from ..conditioning import along, stride
 from ..dynamics import check_state
 from ..model import Model
 from ._checkpoint import Checkpoint, scan_over_time
@@ -43,6 +44,7 @@ def rollout(
     limits: Literal["freeze", "ignore"] = "freeze",
     samples: Literal["all", "ends"] = "all",
     checkpoint: Checkpoint = None,
+    monitor: bool | int = False,
 ) -> Trajectory:
     """The motion from (q0, qd0) in steps of `dt`, sampled at every step.
 
@@ -72,7 +74,8 @@ def rollout(
     checkpointing, in reverse mode only); what is not kept is computed again.
     `samples="ends"` gives the first and the last sample only, so that those between,
     and a loss's derivatives by them, need no memory either. `rollout_memory` tells how
-    much all that is. For many robots,
+    much all that is. `monitor=k` records in `Trajectory.condition` how well conditioned
+    the mass matrix is at every k-th sample; True is every tenth. For many robots,
     `jd.batched(jd.rollout, in_axes=(None, 0, 0, 0, None))`.
     """
     check_state(model, q=q0, qd=qd0)
@@ -92,6 +95,7 @@ def rollout(
             f"decimation is {decimation} and delay {delay}; the first must be 1 or "
             "more, the second 0 or more."
         )
+    every = stride(monitor, 10)
     dtype = jnp.result_type(q0, qd0)
     count = _count(model, tau, steps)
     return _rollout(
@@ -100,13 +104,13 @@ def rollout(
         qd0.astype(dtype),
         tau if callable(tau) or tau is None else jnp.asarray(tau, dtype),
         jnp.asarray(dt, dtype),
-        (integrator, count, decimation, delay, limits, samples, checkpoint),
+        (integrator, count, decimation, delay, limits, samples, checkpoint, every),
     )
 
 
 @eqx.filter_jit
 def _rollout(model: Model, q0, qd0, tau: Any, dt, options) -> Trajectory:
-    integrator, count, decimation, delay, limits, samples, checkpoint = options
+    integrator, count, decimation, delay, limits, samples, checkpoint, every = options
     begin, rates, step = INTEGRATORS[integrator]
     step = guarded(step)
     times = jnp.arange(count + 1, dtype=q0.dtype) * (dt * decimation)
@@ -157,7 +161,8 @@ def _rollout(model: Model, q0, qd0, tau: Any, dt, options) -> Trajectory:
     )
     _, _, fault = last[0]
     status = Status(sound, fault.step, fault.joint, fault.reason)
-    return Trajectory(times, q, qd, u, status)
+    condition = along(model, times, q, every) if every else None
+    return Trajectory(times, q, qd, u, status, condition)
 
 
 def _is_count(number) -> bool:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .._errors import ModelError
 from .._types import Joints, Position
+from ..conditioning import along, stride
 from ..dynamics import check_state
 from ..model import Model
 from ._motion import Motion
@@ -39,6 +40,7 @@ def simulate(
     event: Event | Callable | None = None,
     max_steps: int = 100_000,
     throw: bool = True,
+    monitor: bool | int = False,
 ) -> Trajectory:
     """The motion from (q0, qd0) at ts[0], sampled at the times `ts`.
 
@@ -65,6 +67,9 @@ def simulate(
     more than `max_steps`, is an error. With throw=False, which batches want, it stops
     like one that met an event.
 
+    `monitor` records in `Trajectory.condition` how well conditioned the mass matrix is,
+    without eigenvalues: True at every sample, k at every k-th.
+
     Jitted, and differentiable in reverse mode through diffrax's checkpointed adjoint
     (a small `max_steps` makes that faster).
     """
@@ -77,7 +82,7 @@ def simulate(
         )
     if rates not in ("qd", "nu", "xi"):
         raise ValueError(f"rates is '{rates}'; it can be 'qd', 'nu' or 'xi'.")
-    method = _solver(solver)
+    method, every = _solver(solver), stride(monitor, 1)
     dtype = jnp.result_type(q0, qd0)
     ts, q0, qd0 = (jnp.asarray(x, dtype) for x in (ts, q0, qd0))
     motion = Motion(model, as_function(model, tau, dtype), rates)
@@ -109,7 +114,15 @@ def simulate(
         max_steps=max_steps,
         throw=False,
     )
-    return watch.trajectory(ts, q0, qd0, solution, throw)
+    motion = watch.trajectory(ts, q0, qd0, solution, throw)
+    if not every:
+        return motion
+    watched = along(model, motion.t, motion.q, every)
+    return eqx.tree_at(lambda m: m.condition, motion, watched, is_leaf=_is_none)
+
+
+def _is_none(x) -> bool:
+    return x is None
 
 
 def _solver(solver: "str | diffrax.AbstractSolver | None") -> "diffrax.AbstractSolver":

@@ -1,6 +1,7 @@
 """A motion, sampled."""
 
 import csv
+import dataclasses
 import io
 import os
 from pathlib import Path
@@ -14,6 +15,7 @@ from jaxtyping import Array, Float
 from .._errors import ModelError
 from .._jit import jitted
 from .._npz import Format, write_whole
+from ..conditioning import Condition
 from ..dynamics import kinetic_energy, potential_energy
 from ..model import Model
 from ._status import Status, status_of
@@ -21,6 +23,7 @@ from ._status import Status, status_of
 _FORMAT = Format("jaxdenoc.Trajectory", 1, "about", "a trajectory", "`Trajectory.save`")
 _SAMPLES = ("t", "q", "qd", "tau")
 _STATUS = ("sound", "step", "joint", "reason")
+_WATCHED = tuple(field.name for field in dataclasses.fields(Condition))
 
 
 class Trajectory(eqx.Module):
@@ -31,11 +34,21 @@ class Trajectory(eqx.Module):
     qd: Float[Array, "*batch k v"]
     tau: Float[Array, "*batch k v"]  # the joint forces that were applied
     status: Status  # which samples are sound; where and why the motion stopped
+    condition: Condition | None  # of the mass matrix, where the motion was monitored
 
-    def __init__(self, t, q, qd, tau, status: Status | None = None):
+    def __init__(
+        self,
+        t,
+        q,
+        qd,
+        tau,
+        status: Status | None = None,
+        condition: Condition | None = None,
+    ):
         """`status` is what the numbers say, where it is not given."""
         self.t, self.q, self.qd, self.tau = t, q, qd, tau
         self.status = status_of(q, qd) if status is None else status
+        self.condition = condition
 
     @jitted()
     def energy(self, model: Model) -> Float[Array, "*batch k"]:
@@ -63,7 +76,11 @@ class Trajectory(eqx.Module):
         """The numbers by name, as they are saved."""
         samples = {name: np.asarray(getattr(self, name)) for name in _SAMPLES}
         status = {name: np.asarray(getattr(self.status, name)) for name in _STATUS}
-        return samples | {f"status.{name}": x for name, x in status.items()}
+        named = samples | {f"status.{name}": x for name, x in status.items()}
+        if self.condition is None:
+            return named
+        watched = {name: np.asarray(getattr(self.condition, name)) for name in _WATCHED}
+        return named | {f"condition.{name}": x for name, x in watched.items()}
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, np.ndarray], name: str) -> "Trajectory":
@@ -71,11 +88,15 @@ class Trajectory(eqx.Module):
         try:
             samples = {s: jnp.asarray(arrays[s]) for s in _SAMPLES}
             parts = {s: jnp.asarray(arrays[f"status.{s}"]) for s in _STATUS}
+            condition = None
+            if "condition.t" in arrays:
+                watched = (jnp.asarray(arrays[f"condition.{s}"]) for s in _WATCHED)
+                condition = Condition(*watched)
         except KeyError as error:
             raise ModelError(
                 f"{name} holds no {error}, so no whole trajectory. Save it again."
             ) from error
-        return cls(**samples, status=Status(**parts))
+        return cls(**samples, status=Status(**parts), condition=condition)
 
     def to_csv(self, path: str | os.PathLike, model: Model | None = None) -> None:
         """Write the motion as a table: t, then q, qd and tau of every joint.

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jax.scipy.linalg import cho_solve
 
 import jaxdenoc as jd
 from jaxdenoc.dynamics import _inverse
-from jaxdenoc.dynamics._forward import _recursive
+from jaxdenoc.dynamics._forward import _dense, _recursive
 from jaxdenoc.dynamics._inverse import newton_euler
 from jaxdenoc.dynamics._parallel import (
     CROSSOVER,
@@ -75,10 +76,19 @@ def test_the_scans_are_the_recursions(name):
 @cites("MATH 9.4: refinement, q̈ += solve(τ - ID(q̈))")
 @by_numpy()
 def test_refinement_and_no_wrenches():
-    model, q, qd, tau, _ = case("free_tree")
-    refined = partial(jd.forward_dynamics, method="parallel", refine=1)
-    known = jd.forward_dynamics(model, q, qd, tau)
-    assert error(refined(model, q, qd, tau), known) < 1e-12
+    model, q, qd, tau, fext = case("free_tree")
+    known = jd.forward_dynamics(model, q, qd, tau, fext)
+    for method in "recursive", "parallel", "dense":
+        refined = partial(jd.forward_dynamics, method=method, refine=1)
+        assert error(refined(model, q, qd, tau, fext), known) < 1e-12
+        assert error(refined(model, q, qd, tau), known) > 1e-3  # no wrenches
+    spoiled = partial(_dense, refine=0)
+    with pytest.MonkeyPatch.context() as patch:  # a solution that is off by a tenth
+        patch.setattr("jaxdenoc.dynamics._forward.cho_solve",
+                      lambda f, b: 1.1 * cho_solve(f, b))  # fmt: skip
+        off = error(spoiled(model, q, qd, tau, fext), known)
+        once, twice = (error(_dense(model, q, qd, tau, fext, k), known) for k in (1, 2))
+    assert off > 0.05 and once < 0.2 * off and twice < 0.2 * once
     bias = jax.jit(inverse_dynamics_parallel)(model, q, qd, None, None)
     assert error(bias, jd.bias_forces(model, q, qd)) < 1e-12
 
@@ -214,8 +224,8 @@ def test_the_methods_of_the_public_functions(monkeypatch):
                 assert error(a, b) < 1e-12
     assert asked
     assert chosen("auto", "forward", model) == "recursive"
-    with pytest.raises(ValueError, match="method='parallel' only"):
-        jd.forward_dynamics(model, q, qd, x, refine=1)
+    with pytest.raises(ValueError, match="refine is -1"):
+        jd.forward_dynamics(model, q, qd, x, refine=-1)
 
 
 @cites("MATH 10.1: derivatives of forward dynamics")
