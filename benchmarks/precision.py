@@ -7,8 +7,9 @@ that of the rounded numbers: what is left is the error of the arithmetic,
 
     ‖x - x*‖ / ‖x*‖ ,   median and worst of some draws; "fails" is not finite.
 
-    python benchmarks/precision.py [--links 1 8 64 512] [--spreads 0 1 2] [--draws 12]
-        [--rollout-links 64] [--quick] [--verbose] [--json PATH]
+    python benchmarks/precision.py [--links 1 8 64 512] [--spreads 0 1 2]
+        [--robots panda ur5 solo12 talos] [--draws 12] [--rollout-links 64]
+        [--quick] [--verbose] [--json PATH]
 
 The robots, of revolute joints where nothing else is said:
 
@@ -36,6 +37,7 @@ mpmath, example-robot-data).
 """
 
 import argparse
+import json
 import math
 from dataclasses import replace
 from functools import cache, partial
@@ -143,7 +145,7 @@ def _state(rng, q, nv):
     return State(q, qd, x, rng.normal(size=len(q)), dqd, dx, weights)
 
 
-def robots(links, spreads, real_ones=tuple(common.FILES)):
+def robots(links, spreads, real_ones):
     for n in links:
         yield Robot(f"straight {n}", "straight", partial(straight, n), n)
         yield Robot(f"straight {n}, turned", None, partial(straight, n, turned=True), n)
@@ -207,6 +209,7 @@ FUNCTIONS = {  # as the README names them: the exact one, and the library's
     "FD, reverse mode": ("gradient", _reverse_mode),
     "motion": ("motion", _rollout),
 }
+UNDONE: dict[str, str] = {}  # what XLA could not compile, and why
 PROGRAMS = {name: jax.jit(run) for name, (_, run) in FUNCTIONS.items()}
 
 
@@ -235,9 +238,13 @@ def errors(draw, dtype, names):
         return exact.error(found, known[which])
 
     found = {}
-    for name in names:
-        if possible(name):
-            found[name] = error(name, PROGRAMS[name](model, state))
+    for name in filter(possible, names):
+        try:
+            result = PROGRAMS[name](model, state)
+        except jax.errors.JaxRuntimeError as problem:
+            UNDONE.setdefault(f"{model.name}, {name}", str(problem).splitlines()[0])
+        else:
+            found[name] = error(name, result)
     if dtype == "float32" and "FD" in names:
         same = common.in_type((model, state), "float64")
         found["input"] = error("FD", PROGRAMS["FD"](*same))
@@ -323,32 +330,39 @@ def contract(found, robots):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--links", type=int, nargs="+", default=[1, 8, 64, 512])
+    parser.add_argument("--links", type=int, nargs="*", default=[1, 8, 64, 512])
+    parser.add_argument("--robots", nargs="*", default=list(common.FILES))
     parser.add_argument("--spreads", type=float, nargs="+", default=[0, 1, 2])
     parser.add_argument("--draws", type=int, default=12)
     parser.add_argument("--rollout-links", type=int, default=64)
     parser.add_argument("--quick", action="store_true", help="few and short robots")
     parser.add_argument("--verbose", action="store_true", help="the time after each")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--json", type=Path, help="kept after each robot; goes on there"
+    )
     args = parser.parse_args(argv)
     console = Console(width=180)
     console.print(common.about())
-    real_ones = ("panda", "solo12") if args.quick else tuple(common.FILES)
     if args.quick:
-        args.links, args.draws, args.rollout_links = [1, 8], min(args.draws, 3), 8
-    all_robots = list(robots(args.links, args.spreads, real_ones))
-    found = {}
+        args.links, args.robots, args.rollout_links = [1, 8], ["panda"], 8
+        args.draws = min(args.draws, 3)
+    all_robots = list(robots(args.links, args.spreads, args.robots))
+    kept = args.json is not None and args.json.exists()
+    found = json.loads(args.json.read_text())["errors"] if kept else {}
     start = perf_counter()
     for robot in track(all_robots, "Measuring", console=console, transient=True):
+        if robot.name in found:
+            continue
         draws = args.draws if robot.n <= 64 else max(args.draws // 3, 1)
         found[robot.name] = measured(robot, draws, args.rollout_links)
+        common.write(args.json, {"errors": found})
         if args.verbose:
             console.print(f"{robot.name}: {perf_counter() - start:.0f} s")
     for dtype in TYPES:
         names = [name for name in FUNCTIONS if name != "motion" and possible(name)]
         names += ["input"] * (dtype == "float32")
         rows = [
-            {"robot": r.name} | {f: cell(found[r.name][dtype][f]) for f in names}
+            {"robot": r.name} | {f: cell(found[r.name][dtype].get(f)) for f in names}
             for r in all_robots
         ]
         common.show(console, f"{dtype}: median / worst", rows)
@@ -360,8 +374,9 @@ def main(argv=None):
         if r.n <= args.rollout_links
     ]
     common.show(console, "A second of motion: median / worst", rows)
+    for name, why in UNDONE.items():
+        console.print(f"not compiled: {name}: {why}", markup=False)
     console.print(contract(found, all_robots), soft_wrap=True, markup=False)
-    common.write(args.json, {"errors": found})
 
 
 if __name__ == "__main__":
