@@ -209,7 +209,7 @@ FUNCTIONS = {  # as the README names them: the exact one, and the library's
     "FD, reverse mode": ("gradient", _reverse_mode),
     "motion": ("motion", _rollout),
 }
-UNDONE: dict[str, str] = {}  # what XLA could not compile, and why
+UNDONE: dict[tuple[str, str], str] = {}  # what XLA could not compile, and why
 PROGRAMS = {name: jax.jit(run) for name, (_, run) in FUNCTIONS.items()}
 
 
@@ -240,9 +240,11 @@ def errors(draw, dtype, names):
     found = {}
     for name in filter(possible, names):
         try:
+            if (model.name, name) in UNDONE:
+                continue
             result = PROGRAMS[name](model, state)
         except jax.errors.JaxRuntimeError as problem:
-            UNDONE.setdefault(f"{model.name}, {name}", str(problem).splitlines()[0])
+            UNDONE[model.name, name] = str(problem).splitlines()[0]
         else:
             found[name] = error(name, result)
     if dtype == "float32" and "FD" in names:
@@ -374,8 +376,8 @@ def main(argv=None):
         if r.n <= args.rollout_links
     ]
     common.show(console, "A second of motion: median / worst", rows)
-    for name, why in UNDONE.items():
-        console.print(f"not compiled: {name}: {why}", markup=False)
+    for (name, function), why in UNDONE.items():
+        console.print(f"not compiled: {function} of {name}: {why}", markup=False)
     console.print(contract(found, all_robots), soft_wrap=True, markup=False)
 
 
