@@ -47,6 +47,7 @@ def robot(name):
         model = jd.load(
             prefix / "share" / "example-robot-data" / "robots" / file,
             floating_base=floating,
+            mimic="free",
         )
     fingers = [j for j in model.joint_names if "finger" in j]
     model = jd.lock(model, dict.fromkeys(fingers, 0.0)) if fingers else model
