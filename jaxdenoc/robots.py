@@ -136,7 +136,7 @@ def _random_links(rng, parents, kinds, floating_base=False) -> list[Link]:
 def _random_rotation(rng) -> np.ndarray:
     Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
     Q = Q * np.sign(np.diag(R))
-    return Q * np.linalg.det(Q)
+    return Q * np.sign(np.linalg.det(Q))
 
 
 def _generator(key) -> np.random.Generator:

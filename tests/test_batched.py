@@ -292,6 +292,9 @@ def kept(checkpoint, devices):
         return jd.rollout(jd.robots.rod_chain(1), q, 0 * q, None, 0.1, **how).q[-1]
     return jax.grad(lambda q: jnp.sum(jd.batched(end, devices=devices)(q)))(q[:16, :1])
 last = jd.batched(lambda x: 2 * x, devices=jax.devices()[7:])(np.ones(3))
+legs = jd.robots.random_tree(jax.random.key(4), 4, floating_base=True)
+at = *jd.random_state(legs, jax.random.key(0)), jnp.ones(legs.nv)
+scans = jd.inverse_dynamics(legs, *at, method="parallel")
 print(json.dumps({
     "devices": len(all_[0].q.sharding.device_set),
     "equal": jax.tree.all(jax.tree.map(np.array_equal, one[0], all_[0])),
@@ -300,6 +303,7 @@ print(json.dumps({
     "keys": bool(np.array_equal(jd.batched(jax.random.normal)(keys),
                                 jax.vmap(jax.random.normal)(keys))),
     "kept": float(jnp.abs(kept(2, None) - kept(None, jax.devices()[:1])).max()),
+    "scans": float(jnp.abs(scans - jd.inverse_dynamics(legs, *at)).max()),
     "last": [d.id for d in last.sharding.device_set],
 }))
 """
@@ -310,7 +314,7 @@ def test_eight_devices_give_what_one_gives():
     """1003 robots and starts: a share that divides neither by devices nor by tiles.
 
     And a mesh of two axes, the last device alone, keys, which NumPy does not know, and
-    binomial checkpoints.
+    binomial checkpoints; and scans along legs, which XLA's default flags have to fuse.
     """
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
     run = subprocess.run(
@@ -325,3 +329,4 @@ def test_eight_devices_give_what_one_gives():
     assert found["devices"] == 8 and found["equal"] and found["gradient"] < 1e-13
     assert found["mesh"] == [8, True]
     assert found["kept"] < 1e-13 and found["keys"] and found["last"] == [7]
+    assert found["scans"] < 1e-12

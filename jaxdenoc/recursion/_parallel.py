@@ -190,7 +190,8 @@ def _in_turn(a: PyTree, b: PyTree) -> PyTree:
 
 
 def _add_at(x: PyTree, rows: np.ndarray, more: PyTree) -> PyTree:
-    return jt.map(lambda a, b: a.at[rows].add(b), x, more)
+    """Behind a barrier: XLA's CPU compiler fuses it with what comes after, and fails."""
+    return lax.optimization_barrier(jt.map(lambda a, b: a.at[rows].add(b), x, more))
 
 
 def _cut(x: PyTree, part: slice) -> PyTree:

@@ -75,8 +75,8 @@ def test_vmap_over_states_and_over_robots(name, function):
     with by_numpy():
         one_by_one = np.stack([f(m, *s) for m, s in zip(models, states, strict=True)])
         found = jax.jit(jax.vmap(f))(batch, q, qd, x)
+        same = np.stack([f(models[0], *s) for s in states])
     assert error(found, one_by_one) < 1e-12
-    same = np.stack([f(models[0], *s) for s in states])
     found = jax.vmap(f, (None, 0, 0, 0))(models[0], q, qd, x)
     assert error(found, same) < 1e-12
 
