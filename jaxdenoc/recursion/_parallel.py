@@ -190,7 +190,7 @@ def _in_turn(a: PyTree, b: PyTree) -> PyTree:
 
 
 def _add_at(x: PyTree, rows: np.ndarray, more: PyTree) -> PyTree:
-    """Behind a barrier: XLA's CPU compiler fuses it with what comes after, and fails."""
+    """Behind a barrier: fused with what comes after, XLA's CPU compiler refuses it."""
     return lax.optimization_barrier(jt.map(lambda a, b: a.at[rows].add(b), x, more))
 
 
