@@ -60,7 +60,7 @@ class Coordinates(eqx.Module):
         step = theta * self.units
         links, some, joints, plain, _ = self._parts(step)
         if self.whole:
-            ten = jax.vmap(_seen_from)(self.roots, links.reshape(-1, 10))
+            ten = jax.vmap(_seen_from)(jnp.asarray(self.roots), links.reshape(-1, 10))
             at = 10 * np.array(self.whole)[:, None] + np.arange(10)
             x = x.at[at].set(ten)
         for i in sorted({c // 10 for c in self.some}):

@@ -1,6 +1,5 @@
 """What `identify` returns: a robot, how sure its numbers are, and what they rest on."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -98,7 +97,7 @@ class Identified:
         return np.where(np.asarray(data.weight) > 0, found, np.nan)
 
     def interval(
-        self, data: Measurements, level: float = 0.95
+        self, data: Measurements, level: float | int = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
         """Between which torques a measurement lies so often, (k, nv) each.
 
@@ -165,12 +164,12 @@ class Identified:
         """What `save` wrote."""
         about, arrays = FORMAT.read(path)
         models = {name: _unpacked(arrays.pop(name)) for name in ("model", "prior")}
-        own = {f.name for f in fields(cls)}
-        all_of = {k: _tuple(v) for k, v in {**about, **arrays}.items()}
-        base = {k.removeprefix("base."): v for k, v in all_of.items() if "base." in k}
+        found: dict[str, Any] = {k: _tuple(v) for k, v in {**about, **arrays}.items()}
+        base = {k.removeprefix("base."): v for k, v in found.items() if "base." in k}
         of = Parameters(base.pop("names"), base.pop("columns"))
-        every = {"state_noise": None} | all_of | models
-        every = {k: v for k, v in every.items() if k in own}
+        own = {f.name for f in fields(cls)}
+        every: dict[str, Any] = {k: v for k, v in found.items() if k in own}
+        every = {"state_noise": None, **every, **models}
         return cls(**every, base=BaseParameters(of, **base))
 
     @cached_property

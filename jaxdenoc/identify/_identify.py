@@ -40,7 +40,7 @@ def identify(
     integrator: str = "rk4",
     substeps: int = 1,
     steps: int | None = None,
-    tolerance: float = 1e-10,
+    tolerance: float = 1e-4,
     checkpoint: str | os.PathLike | None = None,
     every: float = 5.0,
     show: bool = True,
@@ -70,15 +70,15 @@ def identify(
     `robust="huber"` gives torques with a residual beyond 1.345 σ a lower weight, in
     turns, with σ from the median.
 
-    With `checkpoint`, a file, a rollout's search writes its state there every `every`
-    seconds, and the same call goes on from there to the same numbers, to the bit.
+    A rollout's search ends when a step lowers the loss, a log-likelihood, by less than
+    `tolerance`, or after `steps`. With `checkpoint`, a file, it writes its state there every `every` seconds, and the same call goes on from there to the same numbers, to the bit.
     """
     _check(loss, physical, method, prior, robust, start, horizon, substeps, steps)
     chosen = selection(model, parameters)
     if len(chosen.places) and loss == "torque":
         raise ModelError(
-            f"'{chosen.place_names[0]}' is of a placement, which torques are not linear "
-            'in. Use loss="rollout", or leave it out.'
+            f"'{chosen.place_names[0]}' is of a placement, in which torques are not "
+            'linear. Use loss="rollout", or leave it out.'
         )
     if checkpoint is not None and loss == "torque":
         raise ModelError(

@@ -8,7 +8,7 @@ Burg, which keeps x inside and is the prior of `_torque_loss.py` to second order
                                +  Σ [x / x₀ - log x] / s²              of joints
 
 in units of σ, beginning with a large one. In log-Cholesky coordinates, which bend the
-parabola, a search that begins far away may end in a valley [Lee, Wensing and Park 2019].
+parabola, a search that begins far away may end in a valley [Lee, Wensing, Park 2019].
 """
 
 import jax
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..model import pseudo_inertia
 from ._coordinates import Coordinates, of_body
-from ._factor import Factor
+from ._factor import Factor, triangle
 from ._least_squares import inverse_noise
 
 NEAREST = 1e-9  # of a joint's torque: as low as σ goes here
@@ -105,7 +105,7 @@ def _newton(x, barrier: _Barrier, A, b):
     for _ in range(STEPS):
         g, B = barrier.slopes(x)
         g = g + A[:, free].T @ (A @ x - b)
-        R = np.linalg.qr(np.concatenate([A[:, free], B]), mode="r")
+        R = triangle(np.concatenate([A[:, free], B]))
         half = np.linalg.solve(R.T, g)
         step, decrement = -np.linalg.solve(R, half), float(half @ half)
         length = 1.0

@@ -20,7 +20,8 @@ def optimiser(method: str, steps: int):
 
 def descend(method: str, loss: Callable, args, theta, steps: int) -> np.ndarray:
     """θ after so many steps down `loss(θ, args)`, all in one compiled loop."""
-    return np.asarray(_descend(method, loss, args, jnp.asarray(theta), steps))
+    with jax.numpy_dtype_promotion("standard"):  # optax adds integers of two kinds
+        return np.asarray(_descend(method, loss, args, jnp.asarray(theta), steps))
 
 
 @eqx.filter_jit
@@ -52,13 +53,17 @@ def one_step(method: str, loss: Callable, steps: int):
     chosen = optimiser(method, steps)
 
     @eqx.filter_jit
-    def step(theta, state, args):
+    def compiled(theta, state, args):
         value = partial(_with_args, loss, args)
         found, slope = jax.value_and_grad(value)(theta)
         extra = {"value": found, "grad": slope, "value_fn": value}
         extra = extra if method == "lbfgs" else {}
         change, state = chosen.update(slope, state, theta, **extra)
         return optax.apply_updates(theta, change), state, found
+
+    def step(*args):
+        with jax.numpy_dtype_promotion("standard"):
+            return compiled(*args)
 
     def first(state):
         new = chosen.init(jnp.asarray(state.theta))

@@ -1,6 +1,6 @@
 """Outliers: samples that lie far off count less, in turns [Huber 1964].
 
-    r_kj = τ_kj - τ̂_kj ,   σ_j = 1.4826 median |r_kj| ,   w_kj² = min(1, 1.345 σ_j / |r_kj|)
+    r = τ - τ̂ ,   σ_j = 1.4826 median |r_kj| ,   w_kj² = min(1, 1.345 σ_j / |r_kj|)
 
 after each of which the log is read again with these weights times its own.
 """

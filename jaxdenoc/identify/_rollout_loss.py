@@ -1,6 +1,6 @@
 """Rollouts beside measured motions: multiple shooting, by Gauss and Newton.
 
-With e of `_shooting.py`, of the channels j = 1 … 2 nv, and the prior of `_torque_loss.py`,
+With e of `_shooting.py`, of channels j = 1 … 2 nv, and the prior of `_torque_loss.py`,
 
     L(θ, d) = Σ_j N_j log σ_j + ½ ‖θ - θ₀‖² / s² ,   N_j σ_j² = Σ e_j² + Σ d_j²
 
@@ -28,7 +28,7 @@ from ..simulate._described import described
 from ..simulate._steps import INTEGRATORS
 from ._coordinates import Coordinates
 from ._factor import triangle
-from ._segments import Segments, segments
+from ._segments import segments
 from ._shooting import of_all, program
 from ._state import State, Store
 
@@ -108,7 +108,7 @@ class Shooting:
         back = np.zeros((len(d), d.shape[1] if self.free else 0, p + 1))
         what = "starts" if self.free else "slopes"
         for rows, found in of_all(what, self.space, theta, d, *self.how):
-            e, E = (x / sigma.reshape(-1, *(1,) * k) for x, k in zip(found, (0, 1)))
+            e, E = found[0] / sigma, found[1] / sigma[:, None]
             k = len(e)
             full = np.concatenate([E.reshape(k, -1, p), e.reshape(k, -1, 1)], axis=2)
             if self.free:
@@ -143,14 +143,15 @@ def fit_rollouts(
     """The search from θ, or from where its checkpoint was."""
     if options.integrator not in INTEGRATORS:
         raise ModelError(
-            f"integrator is '{options.integrator}'; it can be "
-            f"{', '.join(INTEGRATORS)}."
+            f"integrator is '{options.integrator}'; it can be {', '.join(INTEGRATORS)}."
         )
     if options.start == "free" and options.method != "lm":
         raise ModelError("start='free' needs method='lm'.")
     with jax.enable_x64(True):
         problem = Shooting(model, logs, space, noise, options)
-        asked = described((model, logs, chosen.names, noise, space.plain, options.numbers, theta))
+        asked = described(
+            (model, logs, chosen.names, noise, space.plain, options.numbers, theta)
+        )
         store = Store(options.checkpoint, asked, options.every)
         state = store.read() or _first(problem, theta)
         most = options.steps or ITERATIONS[options.method]
@@ -198,11 +199,16 @@ def _levenberg(problem: Shooting, state: State) -> State:
         d = problem.moved(state.d, back, step, sigma)
         found = problem.at(theta, d)[0]
         if found < loss:
-            few = np.abs(step).max() < problem.options.tolerance ** 0.5
-            small = loss - found < problem.options.tolerance * problem.count
+            small = loss - found < problem.options.tolerance
             history = np.append(state.history, found)
             return State(
-                theta, d, history, damping / 10, state.count + 1, bool(small and few), ()
+                theta,
+                d,
+                history,
+                damping / 10,
+                state.count + 1,
+                bool(small),
+                (),
             )
         damping = max(damping, 1e-12) * 10
     return State(
@@ -256,6 +262,3 @@ def _state_noise(model: Model, given) -> np.ndarray | None:
             f"or two for every joint, (2, {model.nv})."
         )
     return x
-
-
-__all__ = ["RolloutFit", "RolloutOptions", "Segments", "fit_rollouts"]

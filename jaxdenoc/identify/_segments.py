@@ -1,6 +1,7 @@
 """A log cut into short motions, each of which starts where it was measured."""
 
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from ._measurements import Measurements
 class Segments(NamedTuple):
     """Rows of one motion each: `horizon` steps, of which the last may not be real."""
 
-    q: np.ndarray  # (k, h + 1, nq)
-    qd: np.ndarray  # (k, h + 1, nv)
-    tau: np.ndarray  # (k, h, nv), held from its sample to the next
-    dt: np.ndarray  # (k, h), zero where there is no step
-    real: np.ndarray  # (k, h), 1 or 0
+    q: Any  # (k, h + 1, nq)
+    qd: Any  # (k, h + 1, nv)
+    tau: Any  # (k, h, nv), held from its sample to the next
+    dt: Any  # (k, h), zero where there is no step
+    real: Any  # (k, h), 1 or 0
 
     def part(self, rows: slice) -> "Segments":
         return Segments(*(x[rows] for x in self))
@@ -42,8 +43,7 @@ def _driven(model: Model, piece: Measurements) -> list[Measurements]:
     motors = slice(6 if model.floating_base else 0, None)
     unknown = np.flatnonzero((np.asarray(piece.weight)[:, motors] == 0).any(axis=1))
     ends = [-1, *unknown.tolist(), len(piece) - 1]
-    pairs = zip(ends[:-1], ends[1:], strict=True)
-    return [piece[a + 1 : b + 1] for a, b in pairs if b - a > 1]
+    return [piece[a + 1 : b + 1] for a, b in pairwise(ends) if b - a > 1]
 
 
 def _cut(part: Measurements, h: int) -> list[tuple]:

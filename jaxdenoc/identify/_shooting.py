@@ -2,7 +2,7 @@
 
     e_k = [q_k ⊖ q̂_k, θ̇_k - θ̇̂_k] ,   k = 1 … horizon
 
-from the measured start moved by d, at rest in between: τ is held, samples may be uneven.
+from the measured start moved by d, with τ held from sample to sample, even or not.
 """
 
 from collections.abc import Callable, Iterator

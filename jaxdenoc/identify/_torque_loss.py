@@ -22,7 +22,7 @@ import optimistix as optx
 from ._coordinates import Coordinates
 from ._factor import Factor
 from ._interior import begun
-from ._least_squares import LEAST_NOISE, inverse_noise
+from ._least_squares import inverse_noise
 from ._optax import descend
 
 ROUNDS, STEPS, NEWTON = 6, 30, 4
