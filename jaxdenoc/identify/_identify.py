@@ -71,7 +71,9 @@ def identify(
     turns, with σ from the median.
 
     A rollout's search ends when a step lowers the loss, a log-likelihood, by less than
-    `tolerance`, or after `steps`. With `checkpoint`, a file, it writes its state there every `every` seconds, and the same call goes on from there to the same numbers, to the bit.
+    `tolerance`, or after `steps`. With `checkpoint`, a file, it writes its state there
+    every `every` seconds, and the same call goes on from there to the same numbers, to
+    the bit.
     """
     _check(loss, physical, method, prior, robust, start, horizon, substeps, steps)
     chosen = selection(model, parameters)

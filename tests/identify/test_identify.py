@@ -88,7 +88,9 @@ def test_always_physical_where_least_squares_is_not():
     for seed in range(6):
         truth = other(arm(), seed, by=rng.uniform(0.1, 2))
         prior = other(arm(), 50 + seed, by=rng.uniform(0.1, 2))
-        data = log(truth, int(rng.integers(8, 40)), seed, noise=10 ** rng.uniform(-2, 2))
+        data = log(
+            truth, int(rng.integers(8, 40)), seed, noise=10 ** rng.uniform(-2, 2)
+        )
         fit = jd.identify(prior, data)
         assert fit.consistent.all() and np.isfinite(fit.values).all()
         pi = jd.inertial_parameters(fit.model)
