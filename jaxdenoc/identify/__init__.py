@@ -4,6 +4,8 @@ from ._base_parameters import BaseParameters as BaseParameters
 from ._base_parameters import base_parameters as base_parameters
 from ._factor import Factor as Factor
 from ._factor import factorized as factorized
+from ._identified import Identified as Identified
+from ._identify import identify as identify
 from ._least_squares import LeastSquares as LeastSquares
 from ._least_squares import least_squares as least_squares
 from ._measurements import Measurements as Measurements

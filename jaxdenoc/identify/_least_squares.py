@@ -141,19 +141,32 @@ def least_squares(
     names = joints if isinstance(joints, bool | str) else tuple(joints)
     parameters = parameters_of(model, names)
     factor = data if isinstance(data, Factor) else factorized(model, data)
+    return of_parameters(model, factor, parameters, noise, prior_scale, tolerance)
+
+
+def of_parameters(
+    model: Model,
+    factor: Factor,
+    parameters: Parameters,
+    noise: Numbers | None = None,
+    prior_scale: Numbers | None = None,
+    tolerance: float = TOLERANCE,
+) -> LeastSquares:
+    """`least_squares` for any choice of columns."""
     W = _scale(model, parameters, prior_scale)
     counted = factor.counts > 0
     if not counted.any():
         raise ModelError("No torque of the measurements counts: all weights are zero.")
     every = all_values(model)
-    sigma = _given_noise(model, noise)
+    sigma = given_noise(model, noise)
     if sigma is None:
         usual = np.sqrt(factor.torque_squares() / np.maximum(factor.counts, 1))
         usual = np.where(usual > 0, usual, usual.max() or 1.0)
-        base = analysed(parameters, factor.rows(_inverse(usual, counted))[0], tolerance)
+        rows = factor.rows(inverse_noise(usual, counted))[0]
+        base = analysed(parameters, rows, tolerance)
         at = parameters.columns[base.independent]
         sigma = _by_turns(factor, at, counted, every, usual)
-    scale = _inverse(sigma, counted)
+    scale = inverse_noise(sigma, counted)
     base = analysed(parameters, factor.rows(scale)[0], tolerance)
     fit = _solved(factor, parameters.columns[base.independent], scale, every)
     C = base.combination
@@ -198,7 +211,7 @@ def _by_turns(factor, at, counted, prior, usual) -> np.ndarray:
     """Noise from residuals, weights from noise, until nothing changes."""
     least, sigma = LEAST_NOISE * usual, usual
     for _ in range(ROUNDS):
-        fit = _solved(factor, at, _inverse(sigma, counted), prior)
+        fit = _solved(factor, at, inverse_noise(sigma, counted), prior)
         x = prior.copy()
         x[at] += fit.change
         free = np.maximum(factor.counts - fit.shares, 1)
@@ -210,7 +223,7 @@ def _by_turns(factor, at, counted, prior, usual) -> np.ndarray:
     return sigma
 
 
-def _inverse(sigma, counted) -> np.ndarray:
+def inverse_noise(sigma, counted) -> np.ndarray:
     """1 / σ, and zero for joints without torques that count."""
     some = counted & (sigma > 0)
     return np.where(some, 1 / np.where(some, sigma, 1), 0)
@@ -237,7 +250,7 @@ def _scale(model, parameters, given) -> np.ndarray:
     return W
 
 
-def _given_noise(model, given) -> np.ndarray | None:
+def given_noise(model, given) -> np.ndarray | None:
     if given is None:
         return None
     sigma = np.broadcast_to(np.asarray(given, float), (model.nv,))

@@ -15,6 +15,7 @@ from ..dynamics import forward_dynamics
 from ..model import Model
 from ..simulate import Trajectory
 
+_accelerations = batched(forward_dynamics, in_axes=(None, 0, 0, 0))  # compiled once
 Host = np.ndarray | Array  # NumPy's, and JAX's inside of a program
 
 
@@ -87,7 +88,7 @@ class Measurements(eqx.Module):
         if not len(state[0]):
             raise ModelError("No sample of the trajectory is sound.")
         q, qd, tau = state
-        qdd = batched(forward_dynamics, in_axes=(None, 0, 0, 0))(model, q, qd, tau)
+        qdd = _accelerations(model, q, qd, tau)
         return cls(np.asarray(motion.t)[sound], q, qd, qdd, tau)
 
     def __len__(self) -> int:

@@ -39,14 +39,33 @@ class Parameters:
         every[self.columns] = values
         k, v = 10 * model.n_links, model.nv
         if np.any(self.columns < k):
-            pi = every[:k].reshape(-1, 10)
-            model = with_inertial_parameters(model, pi)
+            model = _with_links(model, every[:k].reshape(-1, 10), self._links(k))
         for i, name in enumerate(AT_JOINTS):
             at = k + i * v
             if np.any((self.columns >= at) & (self.columns < at + v)):
                 x = jnp.asarray(every[at : at + v], getattr(model, name).dtype)
                 model = eqx.tree_at(lambda m, s=name: getattr(m, s), model, x)
         return model
+
+    def _links(self, k: int) -> np.ndarray:
+        return np.unique(self.columns[self.columns < k] // 10)
+
+
+def _with_links(model: Model, pi: np.ndarray, links: np.ndarray) -> Model:
+    """The model with rows `links` of π; other links are not even rounded."""
+    found = with_inertial_parameters(model, pi)
+
+    def leaves(m):
+        return m.mass, m.com, m.inertia
+
+    pairs = zip(leaves(model), leaves(found), strict=True)
+    return eqx.tree_at(leaves, model, [_some_rows(a, b, links) for a, b in pairs])
+
+
+def _some_rows(old, new, rows):
+    found = np.array(old)
+    found[rows] = np.asarray(new)[rows]
+    return jnp.asarray(found)
 
 
 def parameters_of(model: Model, joints: bool | Sequence[str] = True) -> Parameters:
