@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Body(NamedTuple):
-    mass: float | np.ndarray
+    mass: float
     com: np.ndarray
     inertia: np.ndarray  # about the mass centre
 
@@ -16,7 +16,7 @@ class Body(NamedTuple):
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-def second_moment(m, c: np.ndarray) -> np.ndarray:
+def second_moment(m: float, c: np.ndarray) -> np.ndarray:
     """m (c·c 1 - c cᵀ), of a point mass."""
     return m * (c @ c * np.eye(3) - np.outer(c, c))
 

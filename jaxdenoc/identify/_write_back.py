@@ -3,6 +3,7 @@
 import os
 import warnings
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -20,23 +21,34 @@ from ._bodies import Body, left_over, placed, same, together
 
 UPPER = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2),
          "izz": (2, 2)}  # fmt: skip
+REMEDY = (
+    'With fixed="merge" the link gets all of the sum, and the parts fixed to it zero.'
+)
 ELSEWHERE = ("armature", "placement", "axis", "pitch", "q_lower", "q_upper", "qd_limit",
              "tau_limit", "gravity", "friction_speed")  # fmt: skip
 
 
-def patched_urdf(source: str | os.PathLike, model: Model) -> str:
+def patched_urdf(
+    source: str | os.PathLike,
+    model: Model,
+    *,
+    fixed: Literal["keep", "merge"] = "keep",
+) -> str:
     """The user's URDF, a path or its text, with the numbers of this model in it.
 
     What is written is `inertial` of the links and `dynamics` of the joints, where they
     differ from what is there; all other bytes stay, comments and blanks too. An inertia
     is written in the axes that the file has for it. Links on fixed joints keep their
     numbers: what their sum with the link that carries them has changed by goes to that
-    link, and if no body is left for it then, that is an error.
+    link, and if no body is left for it then, that is an error. With fixed="merge" the
+    link gets all of the sum, where it has changed, and they get zero.
 
     What URDF has no place for, such as armature, or what this does not write, such as
     placements, is listed in a `ModelWarning`. The text is to be written with the
     encoding that it declares and with line ends as they are.
     """
+    if fixed not in ("keep", "merge"):
+        raise ModelError(f"fixed is {fixed!r}. Choose 'keep' or 'merge'.")
     name, robot = read(source)
     text = declared(source)[0]
     edits = Edits(text)
@@ -44,7 +56,7 @@ def patched_urdf(source: str | os.PathLike, model: Model) -> str:
     joints = _named(robot, edits.root, "joint")
     _check_names(name, model, links, joints)
     for i, link in enumerate(model.link_names):
-        _write_body(edits, model, i, links[link], _parts(model, i, links))
+        _write_body(edits, model, i, links, fixed)
     for i, joint in enumerate(model.joint_names):
         if model.joint_kinds[i] != "free":
             _write_losses(edits, model, i, *joints[joint])
@@ -54,10 +66,14 @@ def patched_urdf(source: str | os.PathLike, model: Model) -> str:
 
 
 def write_patched_urdf(
-    source: str | os.PathLike, model: Model, path: str | os.PathLike
+    source: str | os.PathLike,
+    model: Model,
+    path: str | os.PathLike,
+    *,
+    fixed: Literal["keep", "merge"] = "keep",
 ) -> None:
     """`patched_urdf` to a file, in the source's encoding, there whole or not at all."""
-    data = patched_urdf(source, model).encode(declared(source)[1])
+    data = patched_urdf(source, model, fixed=fixed).encode(declared(source)[1])
     write_whole(Path(path), lambda file: file.write(data))
 
 
@@ -102,23 +118,31 @@ def _parts(model: Model, i: int, links) -> dict[str, Body]:
     return {s: b for s, b in found.items() if b.mass or b.inertia.any()}
 
 
-def _write_body(edits: Edits, model: Model, i: int, link, parts) -> None:
-    node, place = link
-    numbers = (np.asarray(x[i], float) for x in (model.mass, model.com, model.inertia))
-    goal, own = Body(*numbers), _body(node)
+def _write_body(edits: Edits, model: Model, i: int, links, fixed: str) -> None:
+    parts = _parts(model, i, links)
+    com, inertia = (np.asarray(x[i], float) for x in (model.com, model.inertia))
+    node, place = links[model.link_names[i]]
+    goal, own = Body(float(model.mass[i]), com, inertia), _body(node)
     rounding = 64 * float(np.finfo(np.asarray(model.mass).dtype).eps)
     if same(together([own, *parts.values()]), goal, rounding):
         return
-    new = left_over(goal, list(parts.values())) if parts else goal
-    if parts:
-        _check(model.link_names[i], own, new, parts)
-    at = place.child("inertial")
-    R = _own_axes(node)
+    if parts and fixed == "merge":
+        for name in parts:
+            _write_inertial(edits, *links[name], Body.nothing(), rounding)
+    elif parts:
+        goal = left_over(goal, list(parts.values()))
+        _check(model.link_names[i], own, goal, parts)
+    _write_inertial(edits, node, place, goal, rounding)
+
+
+def _write_inertial(edits: Edits, node: Node, place: Place, new: Body, rounding) -> None:
+    own, at, R = _body(node), place.child("inertial"), _own_axes(node)
     moments = R.T @ new.inertia @ R
     if at is None:
         edits.add(place, [_new_inertial(new, moments)])
         return
-    _write_place(edits, at, own.com, new.com, rounding)
+    if new.mass > 0:
+        _write_place(edits, at, own.com, new.com, rounding)
     mass, inertia = at.child("mass"), at.child("inertia")
     assert mass is not None and inertia is not None  # `inertial` has refused else
     if abs(new.mass - own.mass) > rounding * own.mass:
@@ -164,15 +188,14 @@ def _check(link: str, own: Body, new: Body, parts: dict[str, Body]) -> None:
     if new.mass > 0:
         try:
             check_inertia(new.inertia, new.mass, where)
-        except ModelError:
+        except ModelError as error:
             if _is_body(own):
-                raise
+                raise ModelError(f"{error} {REMEDY}") from None
         return
     carried = sum(b.mass for b in parts.values())
     raise ModelError(
         f"{where}: {new.mass:.4g} kg would be left for it, of {new.mass + carried:.4g} "
-        "kg in all. Change the masses of these parts in the file first, or write the "
-        "whole model with jd.to_urdf."
+        f"kg in all. {REMEDY}"
     )
 
 
