@@ -13,9 +13,7 @@ from .._types import Number, Numbers
 from ._fourier import motion
 from ._measurements import Measurements
 
-FORMAT = Format(
-    "jaxdenoc.excitation", 1, "excitation", "a motion", "`Excitation.save`"
-)
+FORMAT = Format("jaxdenoc.excitation", 1, "excitation", "a motion", "`Excitation.save`")
 ARRAYS = ("t", "q", "qd", "qdd", "tau", "coefficients")
 LIMITS = ("q", "qd", "qdd", "tau")
 
@@ -117,5 +115,3 @@ def _quoted(name: str) -> str:
     if not set(name) & set(',"\r\n'):
         return name
     return '"' + name.replace('"', '""') + '"'
-
-

@@ -82,9 +82,10 @@ def table(
             for j, c in enumerate(row)
         )
         lines.append(f"<tr{kind}>{cells}</tr>")
+    kinds = [' class="words"' if j == words else "" for j in range(len(head))]
     top = "".join(
-        f'<th scope="col"{' class="words"' if j == words else ""}>{escape(s)}</th>'
-        for j, s in enumerate(head)
+        f'<th scope="col"{kind}>{escape(s)}</th>'
+        for s, kind in zip(head, kinds, strict=True)
     )
     label = escape(caption, quote=True)
     return (

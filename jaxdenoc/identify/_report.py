@@ -12,6 +12,7 @@ from .._npz import write_whole
 from ._charts import Panel, chart, thinned
 from ._columns import slides
 from ._measurements import Measurements, as_logs
+from ._parameters import Parameters
 from ._page import listed, number, page, table
 
 POINTS = 1200  # of a curve at most, and
@@ -47,7 +48,9 @@ def report(found: Any, data, held_out=None) -> str:
     """The page of `write_report`."""
     fit = _Logs(found, as_logs(data, found.model))
     new = None if held_out is None else _Logs(found, as_logs(held_out, found.model))
-    shown, which = (fit, "the data of the fit") if new is None else (new, "held-out data")
+    shown, which = (
+        (fit, "the data of the fit") if new is None else (new, "held-out data")
+    )
     sections = [
         ("Summary", _summary(found, fit, new)),
         ("Joints", _joints(found, shown, which)),
@@ -109,10 +112,10 @@ class _Logs:
 
 def _summary(found, fit: _Logs, new: _Logs | None) -> str:
     sources = list(found.sources)
-    beyond = int(np.sum(_beyond(found)))
+    beyond = int(np.sum(beyond_noise(found)))
     good = np.asarray(found.consistent)
     said = [
-        f"{found.base.rank} combinations of the {len(found.parameters)} parameters can "
+        f"{found.base.rank} combinations of the {len(names_of(found))} parameters can "
         f"be seen in these torques; the condition number of their normal matrix is "
         f"{found.base.condition:.3g}.",
         f"{sources.count('data')} parameters were found by themselves, "
@@ -251,16 +254,21 @@ def _validation(found, new: _Logs) -> str:
     return words + table("Prediction of held-out data", head, rows)
 
 
-def _beyond(found) -> np.ndarray:
+def beyond_noise(found: Any) -> np.ndarray:
     change = np.abs(np.asarray(found.values) - np.asarray(found.prior_values))
     sigma = np.asarray(found.sigma)
     return (sigma > 0) & (change > BEYOND * sigma)
 
 
+def names_of(found: Any) -> tuple[str, ...]:
+    given = found.parameters
+    return given.names if isinstance(given, Parameters) else tuple(given)
+
+
 def _parameters(found) -> str:
-    beyond, sigma = _beyond(found), np.asarray(found.sigma)
+    beyond, sigma = beyond_noise(found), np.asarray(found.sigma)
     rows = []
-    for k, name in enumerate(found.parameters.names):
+    for k, name in enumerate(names_of(found)):
         before, after = float(found.prior_values[k]), float(found.values[k])
         source, some = found.sources[k], sigma[k] > 0
         moved = (after - before) / sigma[k] if some else np.nan
@@ -282,7 +290,7 @@ def _parameters(found) -> str:
 def _base(found) -> str:
     base = found.base
     sigma = np.sqrt(np.diagonal(found.base_covariance))
-    before = base.project(found.prior_values)
+    before = base.project(found.prior_values[: len(base.parameters)])
     rows = [
         [number(before[k]), number(found.base_values[k]),
          f"±&nbsp;{number(sigma[k], 2)}", escape(words)]
@@ -302,7 +310,9 @@ def _physical(found) -> str:
     for i, name in enumerate(pi.link_names):
         c = np.asarray(pi.com[i], float)
         good = bool(found.consistent[i])
-        kind, word = ("good", "a possible body") if good else ("bad", "no body has these")
+        kind, word = (
+            ("good", "a possible body") if good else ("bad", "no body has these")
+        )
         place = ", ".join(number(x, 3) for x in c)
         rows.append([escape(name), number(float(pi.mass[i])), place,
                      f'<span class="{kind}">{word}</span>'])  # fmt: skip
@@ -314,7 +324,9 @@ def _convergence(found) -> str:
     history = np.asarray(found.history, float).ravel()
     words = f"<p>{found.iterations} iterations.</p>"
     if len(history) < 2:
-        return words + "<p>The result is in closed form: there is nothing to follow.</p>"
+        return (
+            words + "<p>The result is in closed form: there is nothing to follow.</p>"
+        )
     shown = thinned(history, POINTS)
     y = np.where(history > 0, np.log10(np.where(history > 0, history, 1)), np.nan)
     panel = Panel("log₁₀ of the loss", 130)

@@ -135,7 +135,9 @@ def _write_body(edits: Edits, model: Model, i: int, links, fixed: str) -> None:
     _write_inertial(edits, node, place, goal, rounding)
 
 
-def _write_inertial(edits: Edits, node: Node, place: Place, new: Body, rounding) -> None:
+def _write_inertial(
+    edits: Edits, node: Node, place: Place, new: Body, rounding
+) -> None:
     own, at, R = _body(node), place.child("inertial"), _own_axes(node)
     moments = R.T @ new.inertia @ R
     if at is None:

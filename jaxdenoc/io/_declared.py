@@ -24,4 +24,6 @@ def declared(source: str | os.PathLike) -> tuple[str, str]:
     try:
         return data.decode(encoding), encoding
     except (LookupError, UnicodeError) as error:
-        raise ModelError(f"{source} is not {encoding} ({error}). Save it anew.") from None
+        raise ModelError(
+            f"{source} is not {encoding} ({error}). Save it anew."
+        ) from None

@@ -103,7 +103,7 @@ def test_says_all_of_it(case, tmp_path):
         zip(found.parameters.names, found.sources, strict=True)
     ):
         assert rows[name][5].startswith(source)
-        assert ("changed" in rows[name][5]) == bool(_report._beyond(found)[k])
+        assert ("changed" in rows[name][5]) == bool(_report.beyond_noise(found)[k])
     assert "3000 samples that were not used" in text
     assert sum(row[-1] in found.base.names for row in page.rows) == found.base.rank
 
