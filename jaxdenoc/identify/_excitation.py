@@ -23,9 +23,9 @@ from ..model import Model
 from ._base_parameters import base_parameters
 from ._excited import Excitation
 from ._fourier import motion, resting
-from ._information import Criterion, Question, condition, cost, logdet
+from ._information import Criterion, Question, condition, cost, logdet, regressors
 from ._limits import Limits, feasible, limits_of, torques_of, used, within
-from ._parameters import in_double
+from ._parameters import all_values, in_double
 
 PER_HARMONIC = 20  # samples of a period, while improving
 TRIED = 32  # random series for every start, the best of which it is
@@ -40,14 +40,14 @@ def excitation(
     period: Number = 10.0,
     harmonics: int = 5,
     samples: int = 1001,
-    q_limits: tuple[Numbers, Numbers] | None = None,
-    qd_limit: Numbers | None = None,
-    qdd_limit: Numbers | None = None,
-    tau_limit: Numbers | None = None,
+    q_limits: tuple[Number | Numbers, Number | Numbers] | None = None,
+    qd_limit: Number | Numbers | None = None,
+    qdd_limit: Number | Numbers | None = None,
+    tau_limit: Number | Numbers | None = None,
     share: Number = 0.95,
     criterion: Criterion = "condition",
     joints: bool | tuple[str, ...] = True,
-    noise: Numbers | None = None,
+    noise: Number | Numbers | None = None,
     at_rest: bool = True,
     starts: int = 4,
     steps: int = 600,
@@ -77,14 +77,15 @@ def excitation(
     key = jax.random.key(0) if key is None else key
     base = base_parameters(model, joints=joints)
     columns = base.parameters.columns[base.independent]
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
         robot, T = in_double(model), jnp.asarray(float(period))
         given = q_limits, qd_limit, qdd_limit, tau_limit
         limits = limits_of(robot, *given, float(share))
         draw = partial(random_series, limits, harmonics, at_rest=at_rest)
         c = draw(key, TRIED * starts)
         question = Question(jnp.asarray(columns), _sigma(robot, limits, c, T, noise))
-        given = _Given(robot, limits, question, T, _size(limits, harmonics))
+        values = jnp.asarray(all_values(model))
+        given = _Given(robot, limits, values, question, T, _size(limits, harmonics))
         search = _Search(criterion, at_rest, PER_HARMONIC * harmonics, steps)
         c = search.improved(given, search.best_of(given, c, starts), show)
         found = [search.finished(given, x) for x in c]
@@ -155,10 +156,11 @@ class _Search:
         """What is to become small, and the squares of what exceeds limits."""
         T = given.period
         x = motion(c, T * jnp.arange(self.samples, dtype=T.dtype) / self.samples, T)
-        shares = given.limits.shares(x, torques_of(given.robot, x))
+        Y = regressors(given.robot, x)
+        shares = given.limits.shares(x, jnp.matmul(Y, given.values))
         over = [jnp.maximum(s - 1, 0) ** 2 for s in shares.values()]
         excess = sum(jnp.sum(jnp.mean(s, axis=0)) for s in over)
-        return cost(given.question.matrix(given.robot, x), self.criterion), excess
+        return cost(given.question.of(Y), self.criterion), excess
 
     def series(self, given: "_Given", z):
         """Coefficients, of numbers in units of what a joint can do."""
@@ -184,6 +186,7 @@ class _Given(eqx.Module):
 
     robot: Model
     limits: Limits
+    values: Array  # of all parameters: torques are Y times these
     question: Question
     period: Array
     size: Array  # of coefficients

@@ -31,10 +31,18 @@ class Question(eqx.Module):
 
     def matrix(self, model: Model, x: Motion) -> Float[Array, "r r"]:
         """F of the samples of a motion."""
-        of_samples = jax.vmap(partial(regressor, joints=True), (None, 0, 0, 0))
-        Y = of_samples(model, *x)[..., self.columns] / self.sigma[None, :, None]
-        Y = Y.reshape(-1, len(self.columns))
-        return jnp.matmul(Y.T, Y, precision="highest")
+        return self.of(regressors(model, x))
+
+    def of(self, Y: Float[Array, "k v c"]) -> Float[Array, "r r"]:
+        """F of all columns' regressors."""
+        A = Y[..., self.columns] / self.sigma[None, :, None]
+        A = A.reshape(-1, len(self.columns))
+        return jnp.matmul(A.T, A, precision="highest")
+
+
+def regressors(model: Model, x: Motion) -> Float[Array, "k v c"]:
+    """Y of every sample, those of joints' parameters too."""
+    return jax.vmap(partial(regressor, joints=True), (None, 0, 0, 0))(model, *x)
 
 
 def condition(F: Float[Array, "r r"]) -> Float[Array, ""]:

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._errors import ModelError
-from .._types import Numbers
+from .._types import Number, Numbers
 from ..dynamics import gravity_forces, inverse_dynamics
 from ..model import Model
 from ._fourier import Motion, excess, motion
@@ -25,6 +25,8 @@ REACHED = 0.2  # seconds from rest to full speed, for lack of a limit of acceler
 FINE = 128  # times per harmonic at which limits are checked
 STEP = 0.98  # by which a motion is made smaller, until no torque is too large
 HOLDS = 0.9  # of a torque's limit, at most, to hold the robot still at the centre
+
+Some = Number | Numbers  # one for all joints, or one for each
 
 
 class Limits(eqx.Module):
@@ -57,10 +59,10 @@ class Limits(eqx.Module):
 
 def limits_of(
     model: Model,
-    q_limits: tuple[Numbers, Numbers] | None,
-    qd_limit: Numbers | None,
-    qdd_limit: Numbers | None,
-    tau_limit: Numbers | None,
+    q_limits: tuple[Some, Some] | None,
+    qd_limit: Some | None,
+    qdd_limit: Some | None,
+    tau_limit: Some | None,
     share: float,
 ) -> Limits:
     """What was given, or what the model has, or what is usual; and a share of that."""
