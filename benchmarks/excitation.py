@@ -2,11 +2,11 @@
 
     python benchmarks/excitation.py --random 1000
 
-On the Panda arm (7 joints), for its base parameters and those of its joints. The random
-motions are of the same family: as many harmonics, the same period, at rest at both ends,
-drawn large and made smaller until they just keep to the same limits. What is compared is
-the condition number of the normal matrix with columns of length one, at the same times.
-Limits are looked at again on a grid ten times as fine as that of the check.
+On the Panda arm (7 joints), for its base parameters and those of its joints. The
+random motions are of the same family: as many harmonics, the same period, at rest at
+both ends, drawn large and made smaller until they just keep to the same limits. What is
+compared is the condition number of the normal matrix with columns of length one, at the
+same times. Limits are looked at again on a grid ten times as fine as the check's.
 """
 
 import argparse

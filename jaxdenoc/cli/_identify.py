@@ -16,7 +16,8 @@ from rich.table import Table
 from .._errors import ModelError, ModelWarning
 from .._npz import write_whole
 from ..identify import Measurements, read_measurements
-from ..identify._report import beyond_noise, names_of, write_report
+from ..identify._report import write_report
+from ..identify._reported import beyond_noise, names_of
 from ..identify._write_back import write_patched_urdf
 from ..io import save, to_urdf
 from ..model import Model

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from math import floor, isfinite, log10
 
 import numpy as np
@@ -71,7 +72,7 @@ def _drawn(panel: Panel, top: int, times, label: str) -> str:
         parts.append(
             f'<text x="{LEFT - 6}" y="{h}" dy=".32em" class="y">{_tick(v)}</text>'
         )
-    for t in ticks(*times, 8):
+    for t in ticks(times[0], times[1], 8):
         at = f"{float(x(t)):.1f}"
         parts.append(f'<path class="grid" d="M{at} {top}V{bottom}"/>')
         parts.append(f'<text x="{at}" y="{bottom + 13}" class="x">{_tick(t)}</text>')
@@ -137,7 +138,7 @@ def thinned(y: np.ndarray, most: int) -> np.ndarray:
         return np.arange(len(y))
     edges = np.linspace(0, len(y), max(most // 2, 1) + 1).astype(int)
     chosen = {0, len(y) - 1}
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges.tolist()):
         part = y[a:b]
         if np.isfinite(part).any():
             chosen |= {a + int(np.nanargmin(part)), a + int(np.nanargmax(part))}

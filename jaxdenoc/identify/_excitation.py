@@ -70,8 +70,8 @@ def excitation(
     than `share` of a limit is used, so that a controller has something left: not at the
     samples only, but at all times. Torques are those of the model, which may be wrong.
 
-    Self-collisions are not looked at: watch the motion before a robot makes it, and give
-    narrower `q_limits` where links come close.
+    Self-collisions are not looked at: watch the motion before a robot makes it, and
+    give narrower `q_limits` where links come close.
     """
     _check(model, period, harmonics, samples, share, criterion, starts, steps)
     key = jax.random.key(0) if key is None else key
@@ -148,7 +148,7 @@ class _Search:
 
     @partial(jax.jit, static_argnames="self")
     def finished(self, given: "_Given", c):
-        """Within limits at all times; what it is worth then; and whether it is there."""
+        """Within limits at all times, what that is worth, and whether there is any."""
         c, ok = feasible(given.robot, given.limits, c, given.period)
         return c, self.cost(given, c)[0], ok
 

@@ -64,7 +64,9 @@ class Excitation(eqx.Module):
     def harmonics(self) -> int:
         return self.coefficients.shape[1] // 2
 
-    def measurements(self, noise: Numbers = 0.0, seed: int = 0) -> Measurements:
+    def measurements(
+        self, noise: Number | Numbers = 0.0, seed: int = 0
+    ) -> Measurements:
         """The rows as a log would have them, with white noise on the torques."""
         rng = np.random.default_rng(seed)
         tau = self.tau + np.asarray(noise, float) * rng.normal(size=self.tau.shape)
@@ -88,7 +90,9 @@ class Excitation(eqx.Module):
         head, arrays = FORMAT.read(path)
         return cls(
             **{name: arrays[name] for name in ARRAYS},
-            **{s: float(head[s]) for s in ("period", "condition", "logdet")},
+            period=float(head["period"]),
+            condition=float(head["condition"]),
+            logdet=float(head["logdet"]),
             margin={s: arrays[f"margin_{s}"] for s in LIMITS},
             names=tuple(head["names"]),
         )

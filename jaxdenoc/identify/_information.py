@@ -1,11 +1,11 @@
 """How much the torques of a motion would tell of the base parameters.
 
-With the independent columns Y₁ of the regressor, and rows divided by the noise σ of the
-joints' torques, F = Σ Y₁ᵀ Y₁ / σ² over the samples is the inverse covariance of the base
-parameters. "logdet" is log det F, for the volume of their errors; "condition" is the
-ratio of eigenvalues of F with columns of length one, D F D with D = diag(F)^-½, for the
-worst direction beside the best one. No unit of a parameter changes the condition, and
-none changes which motion has the largest determinant.
+With the independent columns Y₁ of the regressor, and rows divided by the noise σ of
+the joints' torques, F = Σ Y₁ᵀ Y₁ / σ² over the samples is the inverse covariance of the
+base parameters. "logdet" is log det F, for the volume of their errors; "condition" is
+the ratio of eigenvalues of F with columns of length one, D F D with D = diag(F)^-½, for
+the worst direction beside the best one. No unit of a parameter changes the condition,
+and none changes which motion has the largest determinant.
 """
 
 from functools import partial

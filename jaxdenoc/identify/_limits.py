@@ -189,4 +189,4 @@ def feasible(
 
     one = jnp.ones((), c.dtype)
     s, k = lax.while_loop(broken, lambda x: (STEP * x[0], x[1] + 1), (one, 0))
-    return _smaller(limits, c, s), k < rounds
+    return _smaller(limits, c, s), jnp.asarray(k < rounds)

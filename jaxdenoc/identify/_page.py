@@ -16,8 +16,9 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 60rem; color: var(--ink);
   background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem;
-  border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .3rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; padding-bottom: .2rem;
+  border-bottom: 1px solid var(--line); }
 p, ul { margin: .5rem 0; max-width: 46rem; } .soft, figcaption { color: var(--soft);
   font-size: .9rem; }
 nav a { margin-right: .9rem; } a { color: var(--one); }
@@ -43,18 +44,19 @@ svg .band { fill: var(--band); stroke: none; }
 svg .rest { stroke: var(--soft); stroke-width: .8; }
 .key { display: inline-block; width: 1.4em; height: .25em; vertical-align: middle;
   margin: 0 .3em 0 .8em; } .key.one { background: var(--one); }
-.key.two { background: var(--two); } .key.band { background: var(--band); height: .8em; }
+.key.two { background: var(--two); }
+.key.band { background: var(--band); height: .8em; }
 @media print { .scroll { max-height: none; } figure { break-inside: avoid; } }
 """
 
 
 def page(title: str, sections: Iterable[tuple[str, str]], lead: str) -> str:
     """Title, a way to every section, and the sections, of HTML that is sound."""
-    sections = [(f"s{k}", name, html) for k, (name, html) in enumerate(sections)]
-    ways = "".join(f'<a href="#{i}">{escape(name)}</a> ' for i, name, _ in sections)
+    parts = [(f"s{k}", name, html) for k, (name, html) in enumerate(sections)]
+    ways = "".join(f'<a href="#{i}">{escape(name)}</a> ' for i, name, _ in parts)
     body = "".join(
         f'<section id="{i}"><h2>{escape(name)}</h2>{html}</section>\n'
-        for i, name, html in sections
+        for i, name, html in parts
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -73,7 +75,7 @@ def table(
     words: int | None = None,
     marked: Sequence[bool] | None = None,
 ) -> str:
-    """Cells are HTML. `words` is the column that holds text; `marked` rows stand out."""
+    """Cells are HTML. `words` is the column of text, and `marked` rows stand out."""
     lines = []
     for k, row in enumerate(rows):
         kind = ' class="mark"' if marked is not None and marked[k] else ""

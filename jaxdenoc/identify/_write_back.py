@@ -55,7 +55,7 @@ def patched_urdf(
     links = _named(robot, edits.root, "link")
     joints = _named(robot, edits.root, "joint")
     _check_names(name, model, links, joints)
-    for i, link in enumerate(model.link_names):
+    for i in range(model.n_links):
         _write_body(edits, model, i, links, fixed)
     for i, joint in enumerate(model.joint_names):
         if model.joint_kinds[i] != "free":
@@ -121,23 +121,22 @@ def _parts(model: Model, i: int, links) -> dict[str, Body]:
 def _write_body(edits: Edits, model: Model, i: int, links, fixed: str) -> None:
     parts = _parts(model, i, links)
     com, inertia = (np.asarray(x[i], float) for x in (model.com, model.inertia))
-    node, place = links[model.link_names[i]]
-    goal, own = Body(float(model.mass[i]), com, inertia), _body(node)
+    own = _body(links[model.link_names[i]][0])
+    goal = Body(float(model.mass[i]), com, inertia)
     rounding = 64 * float(np.finfo(np.asarray(model.mass).dtype).eps)
     if same(together([own, *parts.values()]), goal, rounding):
         return
     if parts and fixed == "merge":
         for name in parts:
-            _write_inertial(edits, *links[name], Body.nothing(), rounding)
+            _write_inertial(edits, links[name], Body.nothing(), rounding)
     elif parts:
         goal = left_over(goal, list(parts.values()))
         _check(model.link_names[i], own, goal, parts)
-    _write_inertial(edits, node, place, goal, rounding)
+    _write_inertial(edits, links[model.link_names[i]], goal, rounding)
 
 
-def _write_inertial(
-    edits: Edits, node: Node, place: Place, new: Body, rounding
-) -> None:
+def _write_inertial(edits: Edits, link, new: Body, rounding: float) -> None:
+    node, place = link
     own, at, R = _body(node), place.child("inertial"), _own_axes(node)
     moments = R.T @ new.inertia @ R
     if at is None:
@@ -234,8 +233,8 @@ def _warn(name: str, model: Model, text: str, robot: Node) -> None:
     lost = _lost(model, text, robot)
     if lost:
         warnings.warn(
-            f"{name}: not written are {', '.join(lost)} of the model, which differ from "
-            "what the file gives. Keep the whole model with `jd.save`.",
+            f"{name}: not written are {', '.join(lost)} of the model, which differ "
+            "from what the file gives. Keep the whole model with `jd.save`.",
             ModelWarning,
             stacklevel=3,
         )

@@ -15,6 +15,7 @@ import jaxdenoc as jd
 from jaxdenoc.identify import _report
 from jaxdenoc.identify._charts import Panel, chart, thinned, ticks
 from jaxdenoc.identify._report import write_report
+from jaxdenoc.identify._reported import beyond_noise
 
 from ..support.identified import Fitted
 
@@ -103,7 +104,7 @@ def test_says_all_of_it(case, tmp_path):
         zip(found.parameters.names, found.sources, strict=True)
     ):
         assert rows[name][5].startswith(source)
-        assert ("changed" in rows[name][5]) == bool(_report.beyond_noise(found)[k])
+        assert ("changed" in rows[name][5]) == bool(beyond_noise(found)[k])
     assert "3000 samples that were not used" in text
     assert sum(row[-1] in found.base.names for row in page.rows) == found.base.rank
 

@@ -153,7 +153,7 @@ def test_parts_that_are_fixed_cannot_outweigh_the_whole():
         model,
         (model.mass.at[1].set(0.6), model.inertia.at[1].multiply(0.5)),
     )
-    with pytest.raises(jd.ModelError, match="'lower', less .* belong to no body"):
+    with pytest.raises(jd.ModelError, match=r"'lower', less .* belong to no body"):
         jd.patched_urdf(ARM, thin)
     for model in light, thin:
         text = jd.patched_urdf(ARM, model, fixed="merge")
@@ -170,7 +170,7 @@ def test_what_has_no_place_is_said():
     )
     with pytest.warns(jd.ModelWarning, match="armature, placement of the model"):
         assert jd.patched_urdf(ARM, geared) == ARM
-    with pytest.raises(jd.ModelError, match="no link 'rod1'|no link 'link1'"):
+    with pytest.raises(jd.ModelError, match="no link 'link1'"):
         jd.patched_urdf(ARM, jd.robots.rod_chain(1))
 
 
