@@ -151,13 +151,16 @@ def _of_parameters(found: Any, every: bool) -> Table:
     size = np.where(sigma > 0, np.abs(change) / np.where(sigma > 0, sigma, 1), 0)
     names = names_of(found)
     shown = np.arange(len(names)) if every else np.sort(np.argsort(-size)[:FEW])
-    table = Table("parameter", "before", "after", "± σ", "source", "beyond 3 σ")
-    for column in table.columns[1:4]:
-        column.justify = "right"
+    table = Table()
+    table.add_column("parameter", overflow="fold")
+    for head in ("before", "after", "± σ"):
+        table.add_column(head, justify="right")
+    table.add_column("source")
+    table.add_column("3 σ")
     for k in shown:
         numbers = found.prior_values[k], found.values[k], sigma[k]
-        before, after, wide = (f"{x:.4g}" for x in numbers)
-        mark = "changed" if beyond[k] else ""
+        before, after, wide = (f"{x:.3g}" for x in numbers)
+        mark = "beyond" if beyond[k] else ""
         table.add_row(names[k], before, after, wide, found.sources[k], mark)
     if len(shown) < len(names):
         table.caption = f"{len(shown)} of {len(names)}; --all prints the others too"

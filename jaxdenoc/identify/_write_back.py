@@ -18,6 +18,7 @@ from ..io._xml import Node, read
 from ..model import Model
 from ..model._check import check_inertia
 from ._bodies import Body, left_over, placed, same, together
+from ._write_joints import text, write_joint
 
 UPPER = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2),
          "izz": (2, 2)}  # fmt: skip
@@ -36,22 +37,21 @@ def patched_urdf(
 ) -> str:
     """The user's URDF, a path or its text, with the numbers of this model in it.
 
-    What is written is `inertial` of the links and `dynamics` of the joints, where they
-    differ from what is there; all other bytes stay, comments and blanks too. An inertia
-    is written in the axes that the file has for it. Links on fixed joints keep their
-    numbers: what their sum with the link that carries them has changed by goes to that
-    link, and if no body is left for it then, that is an error. With fixed="merge" the
-    link gets all of the sum, where it has changed, and they get zero.
+    What is written is `inertial` of the links, `origin` and `dynamics` of the joints,
+    where they differ from what is there; all other bytes stay, comments and blanks too.
+    An inertia is written in the axes that the file has for it. Links on fixed joints
+    keep their numbers: what their sum with the link that carries them has changed by
+    goes to that link, and if no body is left for it then, that is an error. With
+    fixed="merge" the link gets all of the sum, where it has changed, and they get zero.
 
     What URDF has no place for, such as armature, or what this does not write, such as
-    placements, is listed in a `ModelWarning`. The text is to be written with the
+    limits, is listed in a `ModelWarning`. The text is to be written with the
     encoding that it declares and with line ends as they are.
     """
     if fixed not in ("keep", "merge"):
         raise ModelError(f"fixed is {fixed!r}. Choose 'keep' or 'merge'.")
     name, robot = read(source)
-    text = declared(source)[0]
-    edits = Edits(text)
+    edits = Edits(declared(source)[0])
     links = _named(robot, edits.root, "link")
     joints = _named(robot, edits.root, "joint")
     _check_names(name, model, links, joints)
@@ -59,7 +59,7 @@ def patched_urdf(
         _write_body(edits, model, i, links, fixed)
     for i, joint in enumerate(model.joint_names):
         if model.joint_kinds[i] != "free":
-            _write_losses(edits, model, i, *joints[joint])
+            write_joint(edits, model, i, *joints[joint])
     patched = edits.text()
     _warn(name, model, patched, robot)
     return patched
@@ -147,11 +147,11 @@ def _write_inertial(edits: Edits, link, new: Body, rounding: float) -> None:
     mass, inertia = at.child("mass"), at.child("inertia")
     assert mass is not None and inertia is not None  # `inertial` has refused else
     if abs(new.mass - own.mass) > rounding * own.mass:
-        edits.set(mass, "value", _text(new.mass))
+        edits.set(mass, "value", text(new.mass))
     least = rounding * np.abs(moments).max()
     for s, k in UPPER.items():
         if not abs(float(inertia.attributes[s]) - moments[k]) <= least:
-            edits.set(inertia, s, _text(moments[k]))
+            edits.set(inertia, s, text(moments[k]))
 
 
 def _own_axes(node: Node) -> np.ndarray:
@@ -164,11 +164,11 @@ def _own_axes(node: Node) -> np.ndarray:
 def _write_place(edits: Edits, at: Place, old, new, rounding: float) -> None:
     if np.abs(new - old).max() <= rounding * np.abs(new).max():
         return
-    text, origin = _text(*new), at.child("origin")
+    xyz, origin = text(*new), at.child("origin")
     if origin is None:
-        edits.add(at, [New("origin", {"xyz": text})])
+        edits.add(at, [New("origin", {"xyz": xyz})])
     else:
-        edits.set(origin, "xyz", text)
+        edits.set(origin, "xyz", xyz)
 
 
 def _new_inertial(body: Body, moments: np.ndarray) -> New:
@@ -176,9 +176,9 @@ def _new_inertial(body: Body, moments: np.ndarray) -> New:
         "inertial",
         {},
         [
-            New("origin", {"xyz": _text(*body.com), "rpy": "0 0 0"}),
-            New("mass", {"value": _text(body.mass)}),
-            New("inertia", {s: _text(moments[k]) for s, k in UPPER.items()}),
+            New("origin", {"xyz": text(*body.com), "rpy": "0 0 0"}),
+            New("mass", {"value": text(body.mass)}),
+            New("inertia", {s: text(moments[k]) for s, k in UPPER.items()}),
         ],
     )
 
@@ -206,27 +206,6 @@ def _is_body(body: Body) -> bool:
     except ModelError:
         return False
     return body.mass > 0 or not body.inertia.any()
-
-
-def _write_losses(edits: Edits, model: Model, i: int, node: Node, place: Place) -> None:
-    k = model.rows.velocity[model.rows.body[i]]
-    there, dynamics = node.child("dynamics"), place.child("dynamics")
-    rounding = 64 * float(np.finfo(np.asarray(model.mass).dtype).eps)
-    changed = {}
-    for s in ("damping", "friction"):
-        old = there.number(s, 0.0) if there else 0.0
-        new = float(np.asarray(getattr(model, s), float)[k])
-        if abs(new - old) > rounding * abs(old):
-            changed[s] = _text(new)
-    if dynamics is not None:
-        for s, text in changed.items():
-            edits.set(dynamics, s, text)
-    elif changed:
-        edits.add(place, [New("dynamics", changed)], last=True)
-
-
-def _text(*values: float) -> str:
-    return " ".join(repr(float(x)) for x in values)
 
 
 def _warn(name: str, model: Model, text: str, robot: Node) -> None:

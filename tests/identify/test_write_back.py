@@ -13,6 +13,7 @@ import pytest
 
 import jaxdenoc as jd
 from jaxdenoc.identify._write_back import write_patched_urdf
+from jaxdenoc.io._rpy import rotation
 
 ROBOTS = next(
     p for p in Path(str(importlib.util.find_spec("pinocchio").origin)).parents
@@ -161,14 +162,40 @@ def test_parts_that_are_fixed_cannot_outweigh_the_whole():
         assert '<inertial><mass value="0.0"/>' in text
 
 
+def test_joints_that_were_found_to_be_elsewhere():
+    """On a link, and on a part that is fixed to one; where there was no origin, too."""
+    far = """<link name="grip"/><joint name="wrist" type="continuous">
+    <parent link="tool"/><child link="grip"/><axis xyz="1 0 0"/>
+    <origin rpy="0.2 0 0"/></joint>"""
+    source = ARM.replace("</robot>", f"  {far}\n</robot>")
+    model = heavier(loaded(source))
+    R = jnp.asarray(rotation((0.01, -0.02, 0.03)))
+    moved = eqx.tree_at(
+        lambda m: (m.placement.translation, m.placement.rotation),
+        model,
+        (
+            model.placement.translation + jnp.array([[0.01, 0.0, -0.02]]),
+            model.placement.rotation @ R[None],
+        ),
+    )
+    text = jd.patched_urdf(source, moved)
+    found = loaded(text)
+    assert_same(found, moved)
+    for name in ("translation", "rotation"):
+        a, b = (np.asarray(getattr(m.placement, name)) for m in (found, moved))
+        np.testing.assert_allclose(a, b, atol=1e-13)
+    assert jd.patched_urdf(text, moved) == text
+    assert jd.patched_urdf(text, loaded(text)) == text
+
+
 def test_what_has_no_place_is_said():
     model = loaded(ARM)
     geared = eqx.tree_at(
-        lambda m: (m.armature, m.placement.translation),
+        lambda m: (m.armature, m.gravity),
         model,
-        (model.armature + 0.1, model.placement.translation + 0.1),
+        (model.armature + 0.1, model.gravity * 0.5),
     )
-    with pytest.warns(jd.ModelWarning, match="armature, placement of the model"):
+    with pytest.warns(jd.ModelWarning, match="armature, gravity of the model"):
         assert jd.patched_urdf(ARM, geared) == ARM
     with pytest.raises(jd.ModelError, match="no link 'link1'"):
         jd.patched_urdf(ARM, jd.robots.rod_chain(1))
