@@ -99,6 +99,7 @@ def test_says_all_of_it(case, tmp_path):
     for name, attrs in zip(NAMES, page.all("svg"), strict=False):
         assert attrs["role"] == "img" and name in attrs["aria-label"]
     assert "Mind the &lt;gap&gt;." in text
+    assert "<1>" not in text and "&lt;1&gt;.damping" in text and " & co" not in text
     rows = {row[0]: row for row in page.rows}
     for k, (name, source) in enumerate(
         zip(found.parameters.names, found.sources, strict=True)
@@ -151,6 +152,8 @@ def test_held_out_data_are_what_is_drawn(case):
         assert word in text and "Torques of held-out data" in text
     assert "Torques of the data of the fit" in _report.report(found, data)
     ratio = np.sqrt(np.nanmean(found.residuals(worse) ** 2, axis=0)) / found.noise
+    rms = np.sqrt(np.nanmean(found.residuals(worse)[:, 2] ** 2))
+    assert f"{NAMES[2]}: measured" in text and f"root mean square {rms:.3g} N" in text
     cells = [r for r in Page(text).rows if r[0] == NAMES[2]]
     assert any(f"{ratio[2]:.3g}" in row for row in cells)
 
