@@ -29,6 +29,14 @@ ARM = eqx.tree_at(
 )
 
 
+@eqx.filter_jit
+def shrunk(limits, question, c):
+    """A motion within limits, its condition number, and whether it is there."""
+    c, ok = feasible(ARM, limits, c, T)
+    x = motion(c, jnp.linspace(0.0, 8.0, 101), T)
+    return c, condition(question.matrix(ARM, x)), ok
+
+
 @pytest.fixture(scope="module")
 def found():
     return jd.excitation(ARM, **FEW)
@@ -48,8 +56,7 @@ def test_velocities_and_accelerations_are_derivatives():
         return motion(c, t[None], T).q[0]
 
     x = motion(c, t, T)
-    qd = jax.vmap(jax.jacfwd(q))(t)
-    qdd = jax.vmap(jax.jacfwd(jax.jacfwd(q)))(t)
+    qd, qdd = jax.jit(jax.vmap(lambda t: (jax.jacfwd(q)(t), jax.hessian(q)(t))))(t)
     for a, b in ((x.q, jax.vmap(q)(t)), (x.qd, qd), (x.qdd, qdd)):
         np.testing.assert_allclose(a, b, atol=1e-12)
     w, (q0, a1, a2, a3, b1, b2, b3) = 2 * np.pi / 8, c[0]
@@ -118,17 +125,9 @@ def test_far_better_than_random_ones(found, limits):
     base = jd.base_parameters(ARM)
     columns = jnp.asarray(base.parameters.columns[base.independent])
     question = Question(columns, limits.tau)
-    t = jnp.linspace(0.0, 8.0, 101)
-
-    @eqx.filter_jit
-    def look(c):
-        def one(c):
-            c, ok = feasible(ARM, limits, c, T)
-            return condition(question.matrix(ARM, motion(c, t, T))), ok
-
-        return jax.lax.map(one, c)
-
-    kappa, ok = look(random_series(limits, 3, jax.random.key(7), 200, at_rest=True))
+    many = random_series(limits, 3, jax.random.key(7), 200, at_rest=True)
+    rows = [shrunk(limits, question, c)[1:] for c in many]
+    kappa, ok = (np.array(x) for x in zip(*rows, strict=True))
     assert ok.all() and found.condition < 0.5 * kappa.min()
     seen = jd.base_parameters(ARM, found.measurements(), noise=limits.tau)
     assert seen.rank == base.rank
@@ -202,10 +201,15 @@ def test_torques_make_it_smaller_when_nothing_else_does():
     force = jnp.abs(jd.gravity_forces(ARM, wide.centre))
     tight = limits_of(ARM, None, None, None, np.asarray(force) + 0.5, 1.0)
     c = random_series(tight, 3, jax.random.key(0), 1, at_rest=True)[0]
-    small, ok = eqx.filter_jit(feasible)(ARM, tight, c, T)
-    large, _ = eqx.filter_jit(feasible)(ARM, wide, c, T)
+    base = jd.base_parameters(ARM)
+    columns = jnp.asarray(base.parameters.columns[base.independent])
+    (small, _, ok), (large, _, _) = (
+        shrunk(x, Question(columns, wide.tau), c) for x in (tight, wide)
+    )
     assert ok and np.abs(small[:, 1:]).max() < 0.9 * np.abs(large[:, 1:]).max()
-    tau = torques_of(ARM, motion(small, jnp.linspace(0.0, 8.0, 4001), T))
+    tau = eqx.filter_jit(torques_of)(
+        ARM, motion(small, jnp.linspace(0.0, 8.0, 4001), T)
+    )
     assert (jnp.abs(tau) <= tight.tau[None]).all()
 
 
