@@ -65,12 +65,15 @@ from .dynamics import operational_inertia_inverse as operational_inertia_inverse
 from .dynamics import potential_energy as potential_energy
 from .dynamics import reverse_gaussian_elimination as reverse_gaussian_elimination
 from .identify import BaseParameters as BaseParameters
+from .identify import Excitation as Excitation
 from .identify import Identified as Identified
 from .identify import LeastSquares as LeastSquares
 from .identify import Measurements as Measurements
 from .identify import base_parameters as base_parameters
+from .identify import excitation as excitation
 from .identify import identify as identify
 from .identify import least_squares as least_squares
+from .identify import patched_urdf as patched_urdf
 from .identify import read_measurements as read_measurements
 from .io import load as load
 from .io import restore as restore

@@ -14,10 +14,11 @@ from typing import NoReturn
 
 from .. import __version__
 from .._errors import ModelError
-from . import _bench, _check, _demo, _generate, _simulate
+from . import _bench, _check, _demo, _generate, _identify, _simulate
 
 COMMANDS = {
-    module.NAME: module for module in (_demo, _check, _simulate, _generate, _bench)
+    module.NAME: module
+    for module in (_demo, _check, _simulate, _generate, _identify, _bench)
 }
 
 

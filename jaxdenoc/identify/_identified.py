@@ -145,7 +145,7 @@ class Identified:
 
     def report(self, path, data, held_out=None) -> None:
         """All of it as one page of HTML."""
-        from ._report import write_report  # pyright: ignore
+        from ._report import write_report
 
         write_report(self, path, data, held_out)
 
