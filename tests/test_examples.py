@@ -124,6 +124,25 @@ def test_conditioning(tmp_path, capsys):
     assert "κ = 1074.20" in printed and "what does not hold" in printed
 
 
+@pytest.mark.slow
+@pytest.mark.cites("MATH 11")
+def test_identify_arm(tmp_path, capsys):
+    found = script("examples/09_identify_arm.py")["main"](tmp_path, links=2, steps=40)
+    told, fit = found["told"], found["found"]
+    assert np.all(told["rms"] < 0.3 * told["prior"])
+    assert np.all(told["ratio"] < 1.6) and np.all(told["covered"] > 0.8)
+    base, of = fit.base, fit.base.parameters.of
+    truth, before = base.project(of(found["real"])), base.project(of(fit.prior))
+    off = np.median(np.abs(fit.base_values - truth))
+    assert off < 0.1 * np.median(np.abs(before - truth)) and fit.consistent.all()
+    fitted = jd.load(tmp_path / "fitted.urdf")
+    np.testing.assert_allclose(fitted.mass, fit.model.mass, rtol=1e-12)
+    np.testing.assert_allclose(fitted.friction, fit.model.friction, rtol=1e-12)
+    page = (tmp_path / "identified.html").read_text()
+    assert page.count("<svg") >= 2 and "joint2" in page
+    assert "possible bodies: True" in capsys.readouterr().out
+
+
 @pytest.mark.cites("MATH 17")
 def test_operation_counts(tmp_path, capsys):
     module = script("benchmarks/operation_counts.py")

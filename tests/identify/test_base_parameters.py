@@ -1,6 +1,7 @@
 """Base parameters: their number, their sums, and what no torque shows: MATH 11."""
 
 from functools import cache
+from importlib import import_module
 from warnings import catch_warnings, simplefilter
 
 import equinox as eqx
@@ -196,7 +197,8 @@ def test_factors_of_chunks_and_logs(monkeypatch):
     data = motion(arm, 50)
     whole = factorized(arm, data)
     parts = factorized(arm, data[:20]) + factorized(arm, data[20:])
-    monkeypatch.setattr("jaxdenoc.identify._factor.CHUNK", 16)
+    module = import_module("jaxdenoc.identify._factor")  # behind a function's name
+    monkeypatch.setattr(module, "CHUNK", 16)
     chunks = factorized(arm, [data[:30], data[30:]])
     Y = jnp.stack([jd.regressor(arm, *map(jnp.asarray, x), joints=True)
                    for x in zip(data.q, data.qd, data.qdd, strict=True)])  # fmt: skip

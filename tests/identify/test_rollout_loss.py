@@ -45,16 +45,15 @@ def fitted(data=None, **options):
 
 
 def test_base_parameters_without_noise():
-    """Also with accelerations that are wrong: they are where it begins, no more."""
-    for data in (logs(), logs(qdd=3.0)):
-        fit = fitted(data)
-        assert base_error(fit, TRUTH) < 1e-5 and fit.consistent.all()
-        assert (np.diff(fit.history) <= 0).all() and fit.state_noise.shape == (2, 2)
+    """And with accelerations that are wrong: they are where it begins, no more."""
+    fit = fitted(logs(qdd=3.0))
+    assert base_error(fit, TRUTH) < 1e-5 and fit.consistent.all() and fit.iterations > 2
+    assert (np.diff(fit.history) <= 0).all() and fit.state_noise.shape == (2, 2)
 
 
 def test_noise_and_free_starts():
     """States with noise: starts that are free do better than those measured."""
-    data = logs(30, noise=1e-3)
+    data = logs(16, noise=1e-3)
     want = {start: fitted(data, start=start) for start in ("measured", "free")}
     free = want["free"]
     truth = free.base.project(parameters_of(TRUTH).of(TRUTH))
@@ -79,10 +78,11 @@ def test_placements():
     assert fit.sources == ("data", "data") and fit.parameters == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lm", "adam"])
 def test_resumed_to_the_bit(method, tmp_path, monkeypatch):
     """Stopped while it writes, after some iterations; the same call then goes on."""
-    options = {"method": method, "steps": 8, "every": 0.0, "prior": 2.0}
+    options = {"method": method, "steps": 6, "every": 0.0, "prior": 2.0}
     data = logs(qdd=3.0)
     want, path = fitted(data, **options), tmp_path / "search.npz"
     write, count = Format.write, []
