@@ -6,8 +6,12 @@ Errors are those of compiled programs, beside fifty digits (`test_exact.py`).
 import re
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import jaxdenoc as jd
 
 from .support.benchmark import benchmark
 
@@ -115,3 +119,16 @@ def test_a_straight_chain_of_512_links_in_float32():
             assert error <= 1e-6
         else:
             assert not error < 1e-2  # or it is not finite
+
+
+def test_weight_costs_no_digits():
+    """Straight chains in float32 that are let go, beside float64: weight alone."""
+    for n in (8, 512):
+        chain, found = jd.robots.rod_chain(n), {}
+        for dtype in precision.TYPES:
+            model = jax.tree.map(lambda x, t=dtype: x.astype(t), chain)
+            zero = jnp.zeros(n, dtype)
+            qdd = jd.forward_dynamics(model, zero, zero, zero)
+            found[dtype] = np.asarray(qdd, float)
+        apart = np.linalg.norm(found["float32"] - found["float64"])
+        assert apart < 3e-7 * np.linalg.norm(found["float64"])

@@ -19,6 +19,7 @@ from ..recursion import (
     bodies,
     given,
     innovations,
+    lifted,
     on_manifold,
     posture,
     solve_U,
@@ -84,15 +85,22 @@ def _dense(model, q, qd, tau, fext, refine) -> Joints:
 
 
 def _recursive(model, q, qd, tau, fext, refine=0) -> Joints:
-    """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê."""
+    """Outward the bias wrenches; inward U e = τ - bias, ê = D⁻¹ e; outward Uᵀ θ̈ = ê.
+
+    Weight comes in with the last sweep, as an acceleration of the base. Among the
+    wrenches its sum would grow inward, for G and D⁻¹ to take most of it away again:
+    two digits of a long chain in float32.
+    """
     rows = model.rows
     here = posture(model, q)
     external = None if fext is None else rows.from_bodies(Wrench.of(fext))
-    f = wrenches(model, here, rows.from_velocities(qd), None, external)
+    rates = rows.from_velocities(qd)
+    f = wrenches(model, here, rates, None, external, weight=False)
     driving = rows.from_velocities(tau - resistance(model, qd))
     armature = rows.from_velocities(model.armature)
     e, D, G = innovations(here, bodies(model), f, driving, armature)
-    qdd = rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree))
+    base = lifted(model, rates)
+    qdd = rows.to_velocities(solve_UT(here.phi, here.H, G, e, rows.tree, base))
     for _ in range(refine):
         left = rows.from_velocities(tau - newton_euler(model, q, qd, qdd, fext))
         e = solve_U(here.phi, here.H, G, left, rows.tree) / D

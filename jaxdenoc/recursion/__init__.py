@@ -12,6 +12,7 @@ from ._given import on_manifold as on_manifold
 from ._kinematics import Body as Body
 from ._kinematics import Posture as Posture
 from ._kinematics import bodies as bodies
+from ._kinematics import lifted as lifted
 from ._kinematics import posture as posture
 from ._kinematics import twists as twists
 from ._kinematics import wrenches as wrenches

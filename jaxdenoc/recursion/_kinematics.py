@@ -97,8 +97,20 @@ def twists(phi: Shift, H: Screw, qd: Joints, tree: Tree) -> Twist:
     return base_to_tip(step, Twist.zeros(qd[0]), (phi, H, qd), tree)
 
 
+def lifted(model: Model, like: Joints) -> Twist:
+    """The acceleration of the base that weight is as good as, [0; -g]."""
+    g = Vec3.of(model.gravity) * jnp.ones_like(like[0])
+    return Twist(Vec3.zeros(like[0]), -g)
+
+
 def wrenches(
-    model: Model, here: Posture, qd: Joints, qdd: Joints | None, fext: Wrench | None
+    model: Model,
+    here: Posture,
+    qd: Joints,
+    qdd: Joints | None,
+    fext: Wrench | None,
+    *,
+    weight: bool = True,
 ) -> Wrench:
     """The wrench that every link's motion and weight need [MATH 3.1].
 
@@ -122,9 +134,8 @@ def wrenches(
             f = f - Wrench(R @ fext.n, R @ fext.f)
         return (V, a), f
 
-    g = Vec3.of(model.gravity) * jnp.ones_like(qd[0])
-    rest = Vec3.zeros(qd[0])
-    start = Twist(rest, rest), Twist(rest, -g)
+    rest = Twist.zeros(qd[0])
+    start = rest, lifted(model, qd) if weight else rest
     links = here.phi, here.H, here.R, bodies(model), carried(model), qd, qdd, fext
     return base_to_tip(step, start, links, here.tree)
 

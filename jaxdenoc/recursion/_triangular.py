@@ -22,8 +22,10 @@ def solve_U(phi: Shift, H: Screw, G: Wrench, b: Columns, tree: Tree) -> Columns:
     return tip_to_base(step, Wrench.zeros(b[0]), (phi, H, G, b), tree)[1]
 
 
-def solve_UT(phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree) -> Columns:
-    """x with Uᵀ x = e.
+def solve_UT(
+    phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree, base: Twist | None = None
+) -> Columns:
+    """x with Uᵀ x = e, the base at rest or accelerated.
 
     a⁺ = φ* a_parent
     x  = e - G* a⁺
@@ -36,7 +38,8 @@ def solve_UT(phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree) -> Columns
         x = e - G @ a
         return a + H * x, x
 
-    return base_to_tip(step, Twist.zeros(e[0]), (phi, H, G, e), tree)
+    root = Twist.zeros(e[0]) if base is None else base
+    return base_to_tip(step, root, (phi, H, G, e), tree)
 
 
 def times_U(phi: Shift, H: Screw, G: Wrench, e: Columns, tree: Tree) -> Columns:
