@@ -155,8 +155,9 @@ def draw(start, swings):
         pivots.set_title(f"{n} links: κ and pivot ratios over their first", fontsize=10)
         for axes in row:
             axes.set_xlim(see["t"][0], see["t"][-1])
-            axes.yaxis.set_minor_formatter("{x:.3g}")
-            axes.yaxis.set_major_formatter("{x:.3g}")
+            label = "{x:,.0f}" if axes is ratio else "{x:.3g}"
+            axes.yaxis.set_minor_formatter(label)
+            axes.yaxis.set_major_formatter(label)
     for axes in panels[-1]:
         axes.set_xlabel("time [s]")
     return finished(figure, panels.flat)

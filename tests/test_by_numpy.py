@@ -59,6 +59,7 @@ def operators(m, q, qd, x, fext):
     body, base = (jd.spatial_operator_rates(m, q, qd, axes=s) for s in ("body", "base"))
     return {
         "operators": [getattr(o, name).dense() for name in names],
+        "products": [o.phi @ (o.H.T @ qd), o.P @ (o.phi.T @ (o.H.T @ x))],
         "body": [getattr(body, name).dense() for name in ("phi", "P", "G", "E_psi")],
         "base": [getattr(base, name).dense() for name in ("phi", "P", "G", "E_psi")],
     }

@@ -150,9 +150,9 @@ def coordinates(
     plain = columns[:0] if physical else columns
     root = np.sqrt(w[joints])
     low = x0[joints] < LEAST * root**2
-    for c in joints[low]:
-        name = chosen.parameters.names[list(columns).index(c)]
-        remarks.append(f"'{name}' is {x0[c]:.3g} in the model: begun a bit above zero.")
+    if low.any():
+        names = [chosen.parameters.names[list(columns).index(c)] for c in joints[low]]
+        remarks.append(f"Zero in the model, begun a bit above it: {', '.join(names)}.")
     x0[joints] = np.where(low, LEAST * root**2, x0[joints])
     length = _length(model)
     of_places = PLACEMENT * np.where(chosen.places % 6 < 3, 1.0, length)

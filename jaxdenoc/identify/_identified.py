@@ -14,10 +14,10 @@ import numpy as np
 from .._errors import ModelError
 from .._npz import Format
 from ..io import restore, save
-from ..model import Model, physically_consistent
+from ..model import Model
 from ._base_parameters import BaseParameters
 from ._coordinates import moved
-from ._least_squares import torques
+from ._fit import Fit, torques
 from ._measurements import Measurements
 from ._parameters import Parameters, all_values, in_double
 from ._spread import spread
@@ -28,7 +28,7 @@ FORMAT = Format(
 
 
 @dataclass(frozen=True)
-class Identified:
+class Identified(Fit):
     """A robot from measurements.
 
     model           the prior with what was found
@@ -71,30 +71,9 @@ class Identified:
     def base_parameters(self) -> BaseParameters:
         return self.base
 
-    @property
-    def sigma(self) -> np.ndarray:
-        """The standard deviation of every parameter."""
-        return np.sqrt(np.diagonal(self.covariance))
-
-    @property
-    def base_sigma(self) -> np.ndarray:
-        return np.sqrt(np.diagonal(self.base_covariance))
-
-    @property
-    def consistent(self) -> np.ndarray:
-        """Of every link, whether there is a body with its parameters."""
-        rows = self._every[: 10 * self.prior.n_links].reshape(-1, 10)
-        with jax.enable_x64(True):
-            return np.asarray(jax.vmap(physically_consistent)(rows))
-
     def predict(self, data: Measurements) -> np.ndarray:
         """The torques that the robot needs for the motion, (k, nv)."""
-        return torques(self._geometry, data, self._every)
-
-    def residuals(self, data: Measurements) -> np.ndarray:
-        """Measured less predicted torques, NaN where none counts."""
-        found = np.asarray(data.tau) - self.predict(data)
-        return np.where(np.asarray(data.weight) > 0, found, np.nan)
+        return torques(self._geometry, data, self.every)
 
     def interval(
         self, data: Measurements, level: float | int = 0.95
@@ -109,7 +88,7 @@ class Identified:
             raise ModelError(f"level is {level}; give a probability, such as 0.95.")
         z = NormalDist().inv_cdf((1 + level) / 2)
         middle = self.predict(data)
-        own = spread(self._geometry, data, self._every, self)
+        own = spread(self._geometry, data, self.every, self)
         half = z * np.sqrt(own + np.nan_to_num(self.noise) ** 2)
         return middle - half, middle + half
 
@@ -182,7 +161,8 @@ class Identified:
         return self.values[k:] - self.prior_values[k:]
 
     @cached_property
-    def _every(self) -> np.ndarray:
+    def every(self) -> np.ndarray:
+        """The values of all columns, those of the prior where they were not free."""
         every = all_values(self.prior)
         every[self.columns] = self.values[: len(self.columns)]
         return every

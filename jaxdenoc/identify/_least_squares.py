@@ -13,22 +13,20 @@ torques do not show stays as it was. The covariance of β is that of Gauss and M
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 
-import jax
 import numpy as np
 
 from .._errors import ModelError
 from .._types import Numbers
-from ..derivatives import regressor
-from ..model import Model, physically_consistent
+from ..model import Model
 from ._base_parameters import TOLERANCE, BaseParameters, analysed
-from ._factor import CHUNK, Factor, factorized
+from ._factor import Factor, factorized
+from ._fit import Fit, torques
 from ._measurements import Measurements
 from ._parameters import (
     Parameters,
     all_values,
-    in_double,
     parameters_of,
     typical,
 )
@@ -39,7 +37,7 @@ CONVERGED = 1e-10
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Fit):
     """Parameters from torques, how certain they are, and what they rest on.
 
     values, covariance      of all `parameters`, in SI units
@@ -71,16 +69,6 @@ class LeastSquares:
         return self.base.parameters
 
     @property
-    def sigma(self) -> np.ndarray:
-        """The standard deviation of every parameter."""
-        return np.sqrt(np.diagonal(self.covariance))
-
-    @property
-    def base_sigma(self) -> np.ndarray:
-        """The standard deviation of every base parameter."""
-        return np.sqrt(np.diagonal(self.base_covariance))
-
-    @property
     def sources(self) -> tuple[str, ...]:
         seen, alone = np.any(self.base.combination, axis=0), self.base.alone()
         pairs = zip(seen.tolist(), alone.tolist(), strict=True)
@@ -91,26 +79,13 @@ class LeastSquares:
         """The prior model with these values."""
         return self.parameters.put(self.prior, self.values)
 
-    @property
-    def consistent(self) -> np.ndarray:
-        """Of every link, whether there is a body with its parameters.
-
-        Least squares does not see to that; noise or a poor motion may break it.
-        """
-        every = self._every()[: 10 * self.prior.n_links].reshape(-1, 10)
-        with jax.enable_x64(True):
-            return np.asarray(jax.vmap(physically_consistent)(every))
-
     def predict(self, data: Measurements) -> np.ndarray:
         """The torques that these values have for the motion, (k, nv)."""
-        return torques(self.prior, data, self._every())
+        return torques(self.prior, data, self.every)
 
-    def residuals(self, data: Measurements) -> np.ndarray:
-        """Measured less predicted torques, NaN where none counts."""
-        found = np.asarray(data.tau) - self.predict(data)
-        return np.where(np.asarray(data.weight) > 0, found, np.nan)
-
-    def _every(self) -> np.ndarray:
+    @property
+    def every(self) -> np.ndarray:
+        """The values of all columns, those of the model where they were not free."""
         every = all_values(self.prior)
         every[self.parameters.columns] = self.values
         return every
@@ -257,26 +232,3 @@ def given_noise(model, given) -> np.ndarray | None:
     if not (np.isfinite(sigma) & (sigma > 0)).all():
         raise ModelError("noise needs a positive standard deviation for every joint.")
     return sigma
-
-
-def torques(model: Model, data: Measurements, values: np.ndarray) -> np.ndarray:
-    """Y times the values of all columns, for every sample.
-
-    Also for values that no body has, with a mass of zero and a moment, say.
-    """
-    state = [np.asarray(x) for x in (data.q, data.qd, data.qdd)]
-    found = []
-    with jax.enable_x64(True):
-        model = in_double(model)
-        for at in range(0, len(data), CHUNK):
-            rows = [x[at : at + CHUNK] for x in state]
-            short = CHUNK - len(rows[0])
-            rows = [np.concatenate([x, np.repeat(x[-1:], short, 0)]) for x in rows]
-            found.append(np.asarray(_product()(model, values, *rows))[: CHUNK - short])
-    return np.concatenate(found)
-
-
-@cache
-def _product():
-    of_samples = jax.vmap(partial(regressor, joints=True), (None, 0, 0, 0))
-    return jax.jit(lambda model, x, *state: of_samples(model, *state) @ x)

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..derivatives import regressor
 from ._coordinates import moved
-from ._factor import CHUNK
-from ._parameters import in_double
+from ._fit import in_chunks
 
 
 def spread(model, data, every, found) -> np.ndarray:
@@ -19,19 +18,9 @@ def spread(model, data, every, found) -> np.ndarray:
     By those of the regressor they are its columns; by placements they are found by
     forward mode.
     """
+    program = _program(tuple(found.places.tolist()))
     half = _root(found.covariance)
-    state = [np.asarray(x) for x in (data.q, data.qd, data.qdd)]
-    places = tuple(found.places.tolist())
-    out = []
-    with jax.enable_x64(True):
-        model = in_double(model)
-        for at in range(0, len(data), CHUNK):
-            rows = [x[at : at + CHUNK] for x in state]
-            short = CHUNK - len(rows[0])
-            rows = [np.concatenate([x, np.repeat(x[-1:], short, 0)]) for x in rows]
-            squares = _program(places)(model, every, found.columns, half, *rows)
-            out.append(np.asarray(squares)[: CHUNK - short])
-    return np.concatenate(out)
+    return in_chunks(program, model, data, every, found.columns, half)
 
 
 def _root(cov: np.ndarray) -> np.ndarray:

@@ -46,6 +46,7 @@ def test_simulate(model):
 
 def test_rollouts_of_a_batch_and_their_files(model, tmp_path):
     q = jnp.asarray(np.random.default_rng(0).normal(size=(5, N)))
+    q = q.at[1, 1].set(2.5)  # folded: ℳ_11 is not the largest of the diagonal
 
     def run(monitor):
         def of(q):
@@ -56,6 +57,8 @@ def test_rollouts_of_a_batch_and_their_files(model, tmp_path):
     motion, plain = run(True), run(False)
     np.testing.assert_array_equal(motion.q, plain.q)
     assert motion.condition is not None and motion.condition.t.shape == (5, 3)
+    apart = motion.condition.safe_ratio / motion.condition.diagonal_ratio
+    assert apart[1, 0] > 1.1
     for k in range(5):
         check(model, jax.tree.map(lambda x, k=k: x[k], motion), 20)
 
